@@ -104,10 +104,11 @@ package: build gpu_tests ## write build/millrace-VERSION-linux-x86_64.tar.zst, w
 format: setup ## put the sources into the house's format
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format -i
 
-lint: setup ## check the format, the width of lines, the arrows between folders, and the viewer
+lint: setup ## check the format, the width of lines, includes between folders, words, and the viewer
 	@$(sources) | xargs -0 -r -n 8 -P 2 clang-format --dry-run -Werror
 	@scripts/check_columns.py
 	@scripts/check_rooms.py
+	@scripts/check_words.py
 	@scripts/check_viewer.py
 
 docs: ## make build/docs/html/index.html of the pages, without a build; the tests check their snippets

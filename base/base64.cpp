@@ -32,7 +32,7 @@ std::string from_base64(std::string_view text) {
   for (const char one : text) {
     if (one == '=' || one == '\n' || one == '\r' || one == ' ') continue;
     const auto digit = kDigits.find(one);
-    if (digit == std::string_view::npos) throw Error("is no base64");
+    if (digit == std::string_view::npos) throw Error("is not base64");
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     count += 6;
     if (count < 8) continue;

@@ -41,7 +41,7 @@ Config convert(const toml::node& node, const std::string& source) {
   if (const auto* value = node.as_integer()) return {value->get(), std::move(origin)};
   if (const auto* value = node.as_floating_point()) return {value->get(), std::move(origin)};
   if (const auto* value = node.as_string()) return {value->get(), std::move(origin)};
-  throw ConfigError(origin.text() + ": dates and times have no use here; write a string");
+  throw ConfigError(origin.text() + ": dates and times are not supported; write a string");
 }
 
 std::vector<std::string> split_key(const std::string& path) {
@@ -63,8 +63,8 @@ void unset(Config& tree, const std::string& name, const Origin& asked, const std
     std::vector<std::string> known;
     if (table->is_table())
       for (const auto& [key, value] : table->table()) known.push_back(key);
-    throw ConfigError(fmt::format("{}: unset names '{}', of which {} says nothing{}", asked.text(),
-                                  name, base, known.empty() ? "" : suggestion(part, known)));
+    throw ConfigError(fmt::format("{}: unset: '{}' is not set in {}{}", asked.text(), name, base,
+                                  known.empty() ? "" : suggestion(part, known)));
   }
   std::erase_if(std::get<Config::Table>(table->data),
                 [&](const auto& member) { return member.first == parts.back(); });
@@ -77,7 +77,7 @@ void unset_all(Config& tree, const Config& names, const std::string& base) {
         return std::holds_alternative<std::string>(name.data);
       }))
     throw ConfigError(names.origin.text() +
-                      ": unset takes a list of keys, such as [\"callbacks.pictures\"]");
+                      ": unset takes a list of keys, e.g. [\"callbacks.pictures\"]");
   for (const auto& name : *list) unset(tree, std::get<std::string>(name.data), name.origin, base);
 }
 
@@ -85,7 +85,7 @@ void unset_all(Config& tree, const Config& names, const std::string& base) {
 Config load_with_bases(const std::filesystem::path& file, std::vector<std::filesystem::path> chain,
                        const Config* asked = nullptr) {
   if (std::find(chain.begin(), chain.end(), file) != chain.end())
-    throw ConfigError(file.string() + ": inherits from itself through 'base'");
+    throw ConfigError(file.string() + ": circular 'base': the file inherits from itself");
   chain.push_back(file);
   std::string text;
   try {
@@ -99,12 +99,12 @@ Config load_with_bases(const std::filesystem::path& file, std::vector<std::files
   if (!base) {
     if (const auto* names = own.find("unset"))
       throw ConfigError(names->origin.text() +
-                        ": unset takes away what a `base` says; this file has none");
+                        ": unset removes keys of a `base`; this file has none");
     return own;
   }
   const auto* name = std::get_if<std::string>(&base->data);
   if (!name)
-    throw ConfigError(base->origin.text() + ": base takes the path of a TOML file as a string");
+    throw ConfigError(base->origin.text() + ": base must be a string, the path of a TOML file");
   const auto base_file = (file.parent_path() / *name).lexically_normal();
   auto result = load_with_bases(base_file, std::move(chain), base);
   if (const auto* names = own.find("unset")) unset_all(result, *names, base_file.string());
@@ -125,7 +125,7 @@ void apply_override(Config& root, const std::string& text) {
   const auto equals = text.find('=');
   const auto path = text.substr(0, equals);
   if (equals == std::string::npos || path.empty())
-    throw ConfigError("--set " + text + ": write it as --set table.key=value");
+    throw ConfigError("--set " + text + ": expected --set table.key=value");
   const Origin origin{"--set " + path, 0, 0};
 
   const auto raw = text.substr(equals + 1);
@@ -151,7 +151,7 @@ void apply_override(Config& root, const std::string& text) {
   const auto parts = split_key(path);
   if (std::ranges::find(parts, "") != parts.end() || parts.size() > kMostLevels)
     throw ConfigError("--set " + text + ": '" + path +
-                      "' is not a path of keys such as train.seed");
+                      "' is not a path of keys; expected e.g. train.seed");
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
     Config* next = at->find(parts[i]);
     if (!next) next = &at->set(parts[i], {Config::Table{}, origin});
@@ -234,7 +234,7 @@ const Config& Config::section(std::string_view key) const {
   const Config* found = find(key);
   if (!found) return empty;
   if (!found->is_table())
-    throw ConfigError(fmt::format("{}: '{}' takes a table, not {}", found->origin.text(), key,
+    throw ConfigError(fmt::format("{}: '{}' must be a table, not {}", found->origin.text(), key,
                                   found->type_name()));
   return *found;
 }
@@ -321,7 +321,7 @@ std::vector<Config> list_of_tables(const Config& section, const std::string& of,
   if (!value) return {};
   const auto* list = std::get_if<Config::Array>(&value->data);
   if (!list)
-    throw ConfigError(fmt::format("{0}: {1}.{2} is a list of tables: write [[{1}.{2}]]",
+    throw ConfigError(fmt::format("{0}: {1}.{2} must be a list of tables; write [[{1}.{2}]]",
                                   value->origin.text(), of, name));
   return *list;
 }

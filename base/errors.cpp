@@ -18,7 +18,7 @@ std::string out_of_memory_sentence(const std::string& what) {
   const auto at = what.rfind(kBefore);
   const double bytes =
       at == what.npos ? 0 : std::strtod(what.c_str() + at + kBefore.size(), nullptr);
-  return bytes > 0 ? fmt::format("out of memory: {} cannot be allocated", byte_text(bytes))
+  return bytes > 0 ? fmt::format("out of memory: cannot allocate {}", byte_text(bytes))
                    : std::string("out of memory");
 }
 
@@ -44,8 +44,8 @@ std::string sentence_of(std::string what) {
   if (const auto at = what.find("[enforce fail at alloc_cpu.cpp"); at != what.npos)
     return what.substr(0, at) + out_of_memory_sentence(what.substr(at));
   constexpr const char* kAdvice =
-      " (of this operation or one before it: CUDA_LAUNCH_BLOCKING=1 shows which, scripts/gpu_tools "
-      "memcheck where)";
+      " (in this operation or an earlier one: run with CUDA_LAUNCH_BLOCKING=1 to see which, with "
+      "scripts/gpu_tools memcheck to see the line)";
   const auto cuda = what.find("CUDA error: ");
   if (cuda == what.npos || what.ends_with(kAdvice)) return what;
   return what.substr(0, what.find('\n', cuda)) + kAdvice;
@@ -57,7 +57,7 @@ std::string what_is_thrown() {
   } catch (const std::exception& problem) {
     return sentence_of(problem.what());
   } catch (...) {
-    return "it threw something that is no std::exception";
+    return "threw an object that is not a std::exception";
   }
 }
 

@@ -42,7 +42,7 @@ std::string full_disk_text(const DiskFull& full, const std::filesystem::path& fi
   const auto space = std::filesystem::space(std::filesystem::absolute(file).parent_path(), unknown);
   return std::string(full.what()) + ": the file needs " + byte_text(static_cast<double>(bytes)) +
          (unknown ? "" : ", " + byte_text(static_cast<double>(space.available)) + " are free") +
-         "; free some space, or write to another disk";
+         "; free some space or write to another disk";
 }
 
 UniqueFd opened(const std::filesystem::path& path, int flags, std::string_view otherwise) {
@@ -181,7 +181,7 @@ void InputFile::read(std::uint64_t offset, std::span<char> out) const {
     const auto got = repeated(
         [&] { return ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset)); });
     if (got < 0) fail(file_, "cannot be read");
-    if (got == 0) throw Error(file_.string() + ": has become shorter while it was read");
+    if (got == 0) throw Error(file_.string() + ": became shorter while it was read");
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
   }
@@ -207,8 +207,8 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
   Input in(file, wanted.pipes);
   const auto too_long = [&](std::uint64_t bytes) {
     if (bytes > wanted.most)
-      throw Error(file.string() + ": has more than the " +
-                  byte_text(static_cast<double>(wanted.most)) + " that can be read");
+      throw Error(file.string() + ": exceeds " + byte_text(static_cast<double>(wanted.most)) +
+                  ", the maximum size");
   };
   // One byte more than the file's size, so that the end is detected without growing the buffer.
   constexpr std::size_t kHead = std::size_t{1} << 16;
@@ -265,9 +265,9 @@ void sync_file_system(const std::filesystem::path& path) {
 void make_writable_folder(const std::filesystem::path& folder) {
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
-  if (problem) throw Error(folder.string() + ": this folder cannot be made: " + problem.message());
+  if (problem) throw Error(folder.string() + ": cannot create this folder: " + problem.message());
   if (!std::filesystem::is_directory(folder)) throw Error(folder.string() + ": is not a folder");
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "this folder cannot be written to");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(folder, "cannot write to this folder");
 }
 
 namespace {

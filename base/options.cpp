@@ -80,7 +80,7 @@ void read_value(const Entry& entry, const Config& value, Duration& into) {
   if (!duration)
     refuse(entry, value,
            fmt::format(
-               "= {} is no duration: write it as {}, \"30 seconds\" or \"5 minutes\"",
+               "= {} is not a duration; expected e.g. {}, \"30 seconds\" or \"5 minutes\"",
                value_text(value),
                text || value.is_table() ? "\"2 hours\"" : "\"" + value_text(value) + " seconds\""));
   if (duration->seconds < entry.limits.min || duration->seconds > entry.limits.max)
@@ -96,9 +96,9 @@ void read_value(const Entry& entry, const Config& value, std::string& into) {
     const auto& place = value.origin.source;
     const auto example = into.empty() ? value_text(value) : into;
     if (place.starts_with("--set "))
-      refuse_type(entry, value, fmt::format("a string, as in {}='\"{}\"'", place, example));
+      refuse_type(entry, value, fmt::format("a string, e.g. {}='\"{}\"'", place, example));
     refuse_type(entry, value,
-                into.empty() ? "a string" : fmt::format("a string such as \"{}\"", into));
+                into.empty() ? "a string" : fmt::format("a string, e.g. \"{}\"", into));
   }
   if (!entry.choices.empty() && std::ranges::find(entry.choices, *v) == entry.choices.end())
     refuse(
@@ -119,8 +119,7 @@ void read_value(const Entry& entry, const Config& value, Options::Table& into) {
   Options::Table result;
   for (const auto& [key, member] : value.table()) {
     if (std::ranges::find(entry.choices, key) == entry.choices.end())
-      refuse(entry, member,
-             fmt::format("does not know '{}'{}", key, suggestion(key, entry.choices)));
+      refuse(entry, member, fmt::format("has no key '{}'{}", key, suggestion(key, entry.choices)));
     read_value(entry, member, result.emplace_back(key, 0).second);
   }
   into = std::move(result);
@@ -175,7 +174,7 @@ void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
     read_value(entry, item, result.emplace_back());
   if (result.size() < entry.limits.least)
     refuse(entry, value,
-           fmt::format("takes {} at least, such as {}",
+           fmt::format("needs at least {}, e.g. {}",
                        counted(static_cast<long long>(entry.limits.least), "value"),
                        value_text(as_config(into))));
   into = std::move(result);
@@ -239,8 +238,8 @@ class Options::Reader {
   [[noreturn]] void refuse(const std::string& name, const Config& value,
                            const std::string& above) const {
     if (is_table(name))
-      throw ConfigError(
-          fmt::format("{}: {} is a table, not {}", value.origin.text(), name, value.type_name()));
+      throw ConfigError(fmt::format("{}: {} must be a table, not {}", value.origin.text(), name,
+                                    value.type_name()));
     std::vector<std::string> names;  // known names at this level
     if (above.empty()) names.assign(others_.begin(), others_.end());
     for (const auto& entry : entries_)
@@ -248,9 +247,9 @@ class Options::Reader {
         auto own = entry.name.substr(0, entry.name.find('.', above.size()));
         if (std::ranges::find(names, own) == names.end()) names.push_back(std::move(own));
       }
-    throw ConfigError(
-        fmt::format("{}: unknown key '{}'{}{}", value.origin.text(), name, suggestion(name, names),
-                    nearest_name(name, names).empty() ? "; if a base sets it, `unset` it" : ""));
+    throw ConfigError(fmt::format(
+        "{}: unknown key '{}'{}{}", value.origin.text(), name, suggestion(name, names),
+        nearest_name(name, names).empty() ? "; if a base sets it, remove it with `unset`" : ""));
   }
 
   const std::vector<Entry>& entries_;
@@ -259,7 +258,7 @@ class Options::Reader {
 
 void Options::read(const Config& table, std::initializer_list<std::string_view> others) const {
   if (!table.is_table())
-    throw ConfigError(table.origin.text() + ": a table is wanted here, not " +
+    throw ConfigError(table.origin.text() + ": expected a table, not " +
                       std::string(table.type_name()));
   Reader(entries_, others).read(table);
 }

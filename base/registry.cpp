@@ -20,7 +20,7 @@ void throw_unknown(const std::string& kind, const std::string& name,
   std::error_code absent;
   const auto hint =
       std::filesystem::exists(own_library_folder() / "plugins" / plugin, absent)
-          ? fmt::format("; the plug-in of this name brings it: plugins = [\"{}\"]", plugin)
+          ? fmt::format("; the plug-in of this name provides it: plugins = [\"{}\"]", plugin)
           : suggestion(name, known);
   throw ConfigError(fmt::format("{}: unknown {} '{}'{}", where.text(), kind, name, hint));
 }
@@ -37,7 +37,7 @@ std::string used_name(const Config& table, const std::string& kind) {
   const auto* type = table.is_table() ? table.find("type") : nullptr;
   if (!type || !std::holds_alternative<std::string>(type->data))
     throw ConfigError(table.origin.text() + ": a " + kind +
-                      " is a table with its name in `type = \"...\"`");
+                      " must be a table with its name in `type = \"...\"`");
   return std::get<std::string>(type->data);
 }
 

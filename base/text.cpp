@@ -46,7 +46,7 @@ std::string joined(std::span<const std::string> words, std::string_view between)
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
   if (const auto near = nearest_name(word, candidates); !near.empty())
     return fmt::format("; did you mean '{}'?", near);
-  if (candidates.empty()) return "; none is known here";
+  if (candidates.empty()) return "; none are known here";
   return "; known: " + joined(candidates);
 }
 

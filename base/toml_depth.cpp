@@ -90,9 +90,9 @@ void check_depth(std::string_view toml, const std::string& source) {
     depth.see(c);
     if (depth.levels() > kMostLevels) {
       const auto before = toml.substr(0, at);
-      throw ConfigError(fmt::format("{}:{}:{}: tables and arrays nest {} levels deep at most",
-                                    source, 1 + std::ranges::count(before, '\n'),
-                                    at - (before.rfind('\n') + 1) + 1, kMostLevels));
+      throw ConfigError(fmt::format(
+          "{}:{}:{}: tables and arrays are nested more than {} levels deep", source,
+          1 + std::ranges::count(before, '\n'), at - (before.rfind('\n') + 1) + 1, kMostLevels));
     }
     at = c == '"' || c == '\'' ? end_of_string(toml, at) : at + 1;
   }

@@ -75,7 +75,7 @@ std::string printable(std::string_view text) {
   const auto kept = text.substr(0, kMost);
   auto result = without_controls(kept);
   if (kept.size() < text.size())
-    result += fmt::format(" ... ({} bytes more)", text.size() - kept.size());
+    result += fmt::format(" ... ({} more bytes)", text.size() - kept.size());
   return result;
 }
 

@@ -22,18 +22,17 @@ struct AverageWeightsOptions {
   bool buffers = false;
 
   void describe(Options& o) {
-    o.add("decay", decay, "weight of the average before a step in that after it",
-          {.min = 0, .max = 1});
-    o.add("warm_up", warm_up, "the decay is no more than (1 + steps) / (10 + steps)");
+    o.add("decay", decay, "fraction of the average that is kept per step", {.min = 0, .max = 1});
+    o.add("warm_up", warm_up, "limit the decay to (1 + steps) / (10 + steps)");
     o.add("ramp", ramp,
-          "> 0: the decay is multiplied by 1 - exp(-steps / ramp) instead, as in timm and YOLOX",
+          "multiply the decay by 1 - exp(-steps / ramp) instead, as timm and YOLOX do; 0 = no ramp",
           {.min = 0, .unit = "steps"});
-    o.add("buffers", buffers, "running statistics are averaged, too");
+    o.add("buffers", buffers, "also average running statistics");
   }
 
   void check(const Config& table) const {
     if (ramp > 0)
-      refuse_unused<AverageWeightsOptions>(table, {"warm_up"}, "with a ramp, which is another one");
+      refuse_unused<AverageWeightsOptions>(table, {"warm_up"}, "with a ramp, which replaces it");
   }
 
   double decay_at(double step) const {

@@ -25,11 +25,13 @@ struct CheckpointOptions {
 
   void describe(Options& o) {
     o.add("every", every,
-          "how often, after a good step; also after the last one and when asked to stop")
+          "interval, counted in good steps only; also after the last step and on a stop")
         .decides(Decides::run);
-    o.add("keep", keep, "newest ones that stay; 0: all", {.min = 0}).decides(Decides::run);
+    o.add("keep", keep, "number of newest checkpoints to keep; 0 = all", {.min = 0})
+        .decides(Decides::run);
     o.add("keep_every", keep_every,
-          "so often one is saved that stays for good, such as '10 epochs'; '': none")
+          "additionally keep one checkpoint for good at this interval, e.g. '10 epochs'; empty = "
+          "never")
         .decides(Decides::run);
   }
 
@@ -68,7 +70,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
 
   void on_checkpoint(const TrainState& state, const fs::path& folder) override {
     saved_step_ = step_of(folder);
-    log_info("saved {}", folder.string());
+    log_info("saved checkpoint {}", folder.string());
     if (keep_ > 0) remove_old(state, folder.parent_path());
   }
 
@@ -111,7 +113,7 @@ class SaveCheckpoints final : public Callback, public SavesState {
 };
 
 MILLRACE_REGISTER(register_callback<SaveCheckpoints>("checkpoint",
-                                                     "saves the training, to be resumed or used"));
+                                                     "saves checkpoints of the training"));
 
 }  // namespace
 }  // namespace millrace

@@ -33,7 +33,7 @@ class WriteCsv final : public ScalarWriter {
 };
 
 MILLRACE_REGISTER(
-    register_callback<WriteCsv>("csv", "writes every scalar to metrics.csv, a row per value"));
+    register_callback<WriteCsv>("csv", "writes every metric to metrics.csv, one row per value"));
 
 }  // namespace
 }  // namespace millrace

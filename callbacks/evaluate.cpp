@@ -45,36 +45,37 @@ struct EvaluateOptions {
   bool proposals = false;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
-    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+    o.add("every", every, "interval; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "number of images, from the first; 0 = all",
+          {.min = 0, .unit = "images"})
         .decides(Decides::evaluation);
     o.add("max_detections", max_detections,
           "maximum detections per image and class (LVIS: per image) that AP counts, for scenes "
-          "with more objects; 0: COCO's 100, LVIS's 300",
+          "with more objects; 0 = COCO's 100, LVIS's 300",
           {.min = 0, .max = 1e5, .unit = "detections"})
         .decides(Decides::evaluation);
     o.add("mode", mode,
-          "training waits for the scores, for the detections alone, or for nothing while a copy "
-          "of the weights is evaluated")
+          "inline: training waits for the scores; score_in_background: for the detections only; "
+          "background: for nothing, while a copy of the weights is evaluated")
         .decides(Decides::run);
-    o.add("targets", targets, "training ends once all of these scores are reached",
+    o.add("targets", targets, "scores at which training ends, once all are reached",
           all_score_names(), {.min = 0, .max = 1});
     o.add("weights", weights,
-          "whose scores: the trained ones, or the name of a callback that keeps others, such as "
-          "average_weights; its name then stands before those of the scores")
+          "weights to evaluate: the trained ones, or the name of a callback that keeps others, "
+          "e.g. average_weights, which then prefixes the names of the scores")
         .decides(Decides::evaluation);
-    o.add("results", results, "also write the detections, as COCO results, into detections/")
+    o.add("results", results, "also write the detections to detections/, as COCO results")
         .decides(Decides::run);
     o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...")
         .decides(Decides::evaluation);
     o.add("proposals", proposals,
-          "also score the regions that a second stage looks at: proposals/AR@100 ...")
+          "also score the proposals for the second stage: proposals/AR@100 ...")
         .decides(Decides::evaluation);
   }
 
   void check(const Config& table) const {
     require(table, "max_detections", max_detections == 0 || max_detections >= 100,
-            "takes 0 or a number from 100 on, COCO's limit");
+            "must be 0 or at least 100, COCO's limit");
   }
 };
 
@@ -110,27 +111,27 @@ class EvaluateDetector final : public Callback,
     gives_masks_ = state.model.gives_masks();
     federated_ = coco::is_federated(*state.validation->split.annotations);
     if (options_.boundary && !gives_masks_)
-      throw ConfigError(fmt::format("callbacks.evaluate.boundary: {} gives no masks: leave it out",
+      throw ConfigError(fmt::format("callbacks.evaluate.boundary: {} predicts no masks; remove it",
                                     state.model.title()));
     if (options_.proposals && !state.model.gives_notes())
-      throw ConfigError(fmt::format(
-          "callbacks.evaluate.proposals: {} has no second stage, or merges several views of "
-          "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
-          state.model.title()));
+      throw ConfigError(
+          fmt::format("callbacks.evaluate.proposals: {} has no second stage, or merges several "
+                      "views of an image (model.test.aug_flip, model.test.aug_scales); remove it",
+                      state.model.title()));
     check_targets(state.model);
     if (state.is_chief)
       if (const auto text = coco::text(limit_cost(state.validation->split, run_of()));
           !text.empty())
-        log_warning("{}; callbacks.evaluate.max_detections counts more", text);
+        log_warning("{}; raise callbacks.evaluate.max_detections to count more", text);
     if (!state.make_model &&
         (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
-      throw Error("evaluating a copy of the model takes a TrainPlan with make_model");
+      throw Error("evaluating a copy of the model requires a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
     for (const auto& [of, held] : std::exchange(owed_, {})) {
       if (of.step == state.at.step || is_saved(state, of))
         evaluate(state, of);
       else
-        log_error("the evaluation of step {} is lost: there is no {}", of.step,
+        log_error("skipped the evaluation of step {}: {} not found", of.step,
                   EvaluationRunner::checkpoint(state, of).string());
     }
   }
@@ -153,7 +154,7 @@ class EvaluateDetector final : public Callback,
     if (!state.failure.empty() || history_.last().empty()) return;
     const auto whose = are_trained() ? "" : " of " + options_.weights;
     log_result(history_.last_text(whose));
-    log_info_in_file("all figures\n" + history_.last_tables());
+    log_info_in_file("all scores\n" + history_.last_tables());
     log_info(
         "{}{}", history_.best_text(whose),
         options_.results ? "; detections are in " + (state.folder / "detections").string() : "");
@@ -234,12 +235,12 @@ class EvaluateDetector final : public Callback,
     for (const auto& [name, target] : options_.targets) {
       if (std::ranges::count(score_names(*federated_, most()), name) == 0)
         throw ConfigError(fmt::format(
-            "targets: '{}' will never come: the validation split is {}", name,
+            "targets: '{}' is never published: the validation split is {}", name,
             *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));
       if (!gives_masks_ && is_of_masks(name))
         throw ConfigError(
-            fmt::format("targets: '{}' will never come, since {} gives no masks: leave "
-                        "it out, or train a model with masks",
+            fmt::format("targets: '{}' is never published, since {} predicts no masks; remove it, "
+                        "or train a model with masks",
                         name, model.title()));
     }
   }
@@ -275,7 +276,7 @@ class EvaluateDetector final : public Callback,
 
   void tell(const Moment& of, const DetectorScores& scores) const {
     const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
-    log_info("step {}: {}box AP {:.4f}{} ({} in {}; training stood still for {})", of.step,
+    log_info("step {}: {}box AP {:.4f}{} ({} in {}; training paused for {})", of.step,
              are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
              counted(scores.images, "image"), duration_text(scores.seconds),
              duration_text(stood_still_s_));
@@ -285,7 +286,7 @@ class EvaluateDetector final : public Callback,
   bool stop_at_targets(const TrainState& state) const {
     const auto reached = history_.reach(options_.targets);
     if (!reached) return false;
-    state.stop(fmt::format("the targets that it reached ({})", *reached));
+    state.stop(fmt::format("reaching its targets ({})", *reached));
     state.save_checkpoint();
     return true;
   }
@@ -303,8 +304,8 @@ class EvaluateDetector final : public Callback,
   double stood_still_s_ = 0;  // seconds that training waited for the evaluation in runner_
 };
 
-MILLRACE_REGISTER(register_callback<EvaluateDetector>(
-    "evaluate", "scores the detector over the validation split"));
+MILLRACE_REGISTER(
+    register_callback<EvaluateDetector>("evaluate", "scores the detector on the validation split"));
 
 }  // namespace
 }  // namespace millrace

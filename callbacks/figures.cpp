@@ -11,7 +11,7 @@ namespace {
 struct FiguresOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "how often: \"20 steps\", \"1 epoch\", \"10 minutes\"")
+    o.add("every", every, "interval: \"20 steps\", \"1 epoch\", \"10 minutes\"")
         .decides(Decides::run);
   }
 };
@@ -41,7 +41,7 @@ class AskForFigures final : public Callback, public SavesState {
 };
 
 MILLRACE_REGISTER(register_callback<AskForFigures>(
-    "figures", "accuracies, recall and counts of the detector's heads, among the scalars"));
+    "figures", "adds accuracies, recall and counts of the detector's heads to the metrics"));
 
 }  // namespace
 }  // namespace millrace

@@ -26,7 +26,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
       : metric_(options), folder_(name == "keep_best" ? "best" : name) {
     if (folder_ == "latest" || folder_.starts_with("step-"))
       throw ConfigError("callbacks." + name +
-                        ": checkpoints themselves are called so; choose another name");
+                        ": this name is reserved for checkpoints; choose another name");
   }
 
   void before_train(const TrainState& state) override {
@@ -43,8 +43,8 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
     // Callbacks that publish metrics of an earlier step have requested and held its checkpoint.
     const auto saved = checkpoint_of(state.folder / "checkpoints", of.step);
     if (fs::exists(saved)) return keep(saved);
-    log_warning("the best {} so far, {:.4f}, is of step {}, which has no checkpoint to keep",
-                metric_.name(), *value, of.step);
+    log_warning("cannot keep the best {} so far, {:.4f}: step {} has no checkpoint", metric_.name(),
+                *value, of.step);
   }
 
   void on_checkpoint(const TrainState&, const fs::path& folder) override {
@@ -65,7 +65,7 @@ class KeepBest final : public Callback, public ReadsMetrics, public SavesState {
  private:
   void keep(const fs::path& checkpoint) const {
     link_as_best(checkpoint);
-    log_info("the best {} so far, {:.4f}: also kept as {}", metric_.name(), *metric_.best(),
+    log_info("best {} so far, {:.4f}; kept checkpoint as {}", metric_.name(), *metric_.best(),
              (checkpoint.parent_path() / folder_).string());
   }
 

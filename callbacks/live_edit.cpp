@@ -28,7 +28,8 @@ struct LiveEditOptions {
   Duration interval = {2};
   void describe(Options& o) {
     o.add("interval", interval,
-          "between looks at the run folder's edit.toml; two looks must find the same in it",
+          "interval for reading the run folder's edit.toml; it takes effect when read twice "
+          "without change",
           {.min = 0});
   }
 };
@@ -55,7 +56,7 @@ Wishes wishes_in(const Config& table) {
     else if (text && *text == kWithdraw)
       wishes.withdrawn.push_back(name);
     else
-      throw ConfigError(fmt::format("{}: {} takes a number, or \"{}\" to take its edits back",
+      throw ConfigError(fmt::format("{}: {} must be a number, or \"{}\" to withdraw its edits",
                                     value->origin.text(), name, kWithdraw));
   }
   return wishes;
@@ -84,7 +85,7 @@ class LiveEdit final : public Callback {
     std::ranges::stable_sort(to_repeat_, {}, &Edit::after_step);
     repeat_edits(state);
     const auto names = state.hyper.names();
-    log_info("to change {} while training, write NAME = VALUE into {}", joined(names),
+    log_info("to change {} during training, write NAME = VALUE to {}", joined(names),
              file_.string());
   }
 
@@ -109,7 +110,7 @@ class LiveEdit final : public Callback {
   }
 
   static void take(const TrainState& state, const Edit& edit) {
-    log_info("edit: {} is {} instead of {} from step {} on", edit.name, edit.to,
+    log_info("edit: {} is {} instead of {} from step {}", edit.name, edit.to,
              state.hyper.at(edit.name), edit.after_step + 1);
     state.hyper.edit(edit.name, edit.to);
   }
@@ -123,7 +124,7 @@ class LiveEdit final : public Callback {
     read_ = text;
     edit(state, text);
   } catch (const Error& problem) {
-    log_warning("nothing was changed: {}", problem.what());
+    log_warning("no edit applied: {}", problem.what());
   }
 
   /// Applies all requests of a file, or none if any is invalid. Values are applied after all edits
@@ -144,8 +145,8 @@ class LiveEdit final : public Callback {
       take(state, one);
       if (one.name == "lr_factor" && one.to > kLargeFactor)
         log_warning(
-            "edit: lr_factor = {} multiplies the schedule's learning rate; few trainings stand a "
-            "factor above {}; lr_factor = \"{}\" in {} takes it back",
+            "edit: lr_factor = {} multiplies the schedule's learning rate; few trainings remain "
+            "stable with a factor above {}; write lr_factor = \"{}\" to {} to withdraw it",
             one.to, kLargeFactor, kWithdraw, file_.string());
     }
   }
@@ -178,7 +179,7 @@ class LiveEdit final : public Callback {
         edits, [&](const Edit& one) { return one.name == name && one.after_step > step; });
     if (forgotten == 0) return;
     write_edits(run_, edits);
-    log_info("edit: {} of {} after step {} withdrawn",
+    log_info("edit: withdrew {} of {} after step {}",
              counted(static_cast<long long>(forgotten), "edit"), name, step);
   }
 
@@ -202,7 +203,7 @@ class LiveEdit final : public Callback {
 };
 
 MILLRACE_REGISTER(register_callback<LiveEdit>(
-    "live_edit", "changes hyper-parameters while training runs, as a file says"));
+    "live_edit", "changes hyper-parameters during training, from a file"));
 
 }  // namespace
 }  // namespace millrace

@@ -22,7 +22,7 @@ class WriteMetrics final : public ScalarWriter {
   }
 };
 
-MILLRACE_REGISTER(register_callback<WriteMetrics>("log", "writes every scalar to metrics.jsonl"));
+MILLRACE_REGISTER(register_callback<WriteMetrics>("log", "writes every metric to metrics.jsonl"));
 
 }  // namespace
 }  // namespace millrace

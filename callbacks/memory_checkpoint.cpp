@@ -9,7 +9,7 @@ namespace {
 struct MemoryCheckpointOptions {
   std::string every = "1 step";
   void describe(Options& o) {
-    o.add("every", every, "how often; the newest one stays").decides(Decides::run);
+    o.add("every", every, "interval; only the newest checkpoint is kept").decides(Decides::run);
   }
 };
 
@@ -25,7 +25,7 @@ class SaveInMemory final : public Callback {
 };
 
 MILLRACE_REGISTER(register_callback<SaveInMemory>(
-    "memory_checkpoint", "keeps the training in the memory of every host, to be resumed"));
+    "memory_checkpoint", "keeps a checkpoint in the memory of every host"));
 
 }  // namespace
 }  // namespace millrace

@@ -27,13 +27,15 @@ struct PicturesOptions {
   bool stages = false;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step").decides(Decides::run);
-    o.add("count", count, "of validation images, from the first", {.min = 1, .unit = "images"})
+    o.add("every", every, "interval; also after the last step").decides(Decides::run);
+    o.add("count", count, "number of validation images, from the first",
+          {.min = 1, .unit = "images"})
         .decides(Decides::run);
-    o.add("score", score, "objects below it are not drawn", {.min = 0, .max = 1})
+    o.add("score", score, "minimum score of drawn objects", {.min = 0, .max = 1})
         .decides(Decides::run);
     o.add("stages", stages,
-          "also the three proposals nearest to each annotated object, and what is found before NMS")
+          "also draw the three proposals nearest to each annotated object, and the detections "
+          "before NMS")
         .decides(Decides::run);
   }
 };
@@ -57,10 +59,10 @@ class DrawPictures final : public Callback {
 
   void before_train(const TrainState& state) override {
     if (stages_ && !state.model.gives_notes())
-      throw ConfigError(fmt::format(
-          "callbacks.pictures.stages: {} has no second stage, or merges several views of "
-          "an image (model.test.aug_flip, model.test.aug_scales): leave it out",
-          state.model.title()));
+      throw ConfigError(
+          fmt::format("callbacks.pictures.stages: {} has no second stage, or merges several views "
+                      "of an image (model.test.aug_flip, model.test.aug_scales); remove it",
+                      state.model.title()));
   }
 
   /// A failure to draw does not end the training.
@@ -69,8 +71,8 @@ class DrawPictures final : public Callback {
     try {
       draw_all(state);
     } catch (const std::exception& problem) {
-      log_warning("callback '{}': no more pictures of step {}: {}", name_, state.at.step,
-                  problem.what());
+      log_warning("callback '{}': skipped the remaining pictures of step {}: {}", name_,
+                  state.at.step, problem.what());
     }
   }
 
@@ -112,7 +114,7 @@ class DrawPictures final : public Callback {
     try {
       draw(state, image, file, seen);
     } catch (const std::exception& problem) {
-      log_warning("callback '{}': {} has no picture: {}", name_, file.string(), problem.what());
+      log_warning("callback '{}': cannot draw {}: {}", name_, file.string(), problem.what());
     }
   }
 
@@ -184,8 +186,8 @@ class DrawPictures final : public Callback {
   std::filesystem::path folder_;  // folder of the last pictures
 };
 
-MILLRACE_REGISTER(register_callback<DrawPictures>(
-    "pictures", "draws what the detector finds in a few validation images"));
+MILLRACE_REGISTER(register_callback<DrawPictures>("pictures",
+                                                  "draws detections in a few validation images"));
 
 }  // namespace
 }  // namespace millrace

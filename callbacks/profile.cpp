@@ -27,10 +27,10 @@ struct ProfileOptions {
 
   void describe(Options& o) {
     o.add("from_step", from_step,
-          "the first that is traced, counted from 1; a run that is resumed after it traces none",
+          "first traced step, counted from 1; a run that is resumed after it traces none",
           {.min = 1})
         .decides(Decides::run);
-    o.add("steps", steps, "that are traced; a step of Mask R-CNN is a megabyte or two",
+    o.add("steps", steps, "number of traced steps; a step of Mask R-CNN takes 1 or 2 MB",
           {.min = 1, .max = 1000})
         .decides(Decides::run);
   }
@@ -48,10 +48,9 @@ class TraceSteps final : public Callback {
   void before_train(const TrainState& state) override {
     comes_ = state.at.step < first_ && first_ <= state.total_steps;
     if (state.at.step >= first_)
-      log_info("profile: step {} was done before this training was resumed: none is traced",
-               first_);
+      log_info("profile: step {} is before the resumed checkpoint; no step is traced", first_);
     else if (!comes_)
-      log_warning("profile: from_step = {} is after the end of the training, {}: none is traced",
+      log_warning("profile: from_step = {} is after the end of the training, {}; no step is traced",
                   first_, counted(state.total_steps, "step"));
   }
 
@@ -70,7 +69,7 @@ class TraceSteps final : public Callback {
   void after_train(const TrainState& state) override {
     if (operators_) write(state);
     if (comes_)
-      log_warning("profile: the training ended after {}, before from_step = {}: none was traced",
+      log_warning("profile: the training ended after {}, before from_step = {}; no step was traced",
                   counted(state.at.step, "step"), first_);
   }
 
@@ -104,10 +103,10 @@ class TraceSteps final : public Callback {
       make_writable_folder(folder);
       write_file_atomically(file, Json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump());
     } catch (const Error& problem) {  // a failure to write does not end the training
-      return log_warning("profile: there is no trace: {}", problem.what());
+      return log_warning("profile: cannot write the trace: {}", problem.what());
     }
-    log_info("the trace of {} from step {} on is {}", counted(state.at.step - first_ + 1, "step"),
-             first_, file.string());
+    log_info("saved the trace of {} from step {} to {}",
+             counted(state.at.step - first_ + 1, "step"), first_, file.string());
   }
 
   static Json event(const std::string& name, const char* category, std::uint64_t thread,

@@ -19,7 +19,8 @@ constexpr double kRedrawSeconds = 0.1;
 struct ProgressOptions {
   Duration interval = {10};
   void describe(Options& o) {
-    o.add("interval", interval, "between lines where standard error is no terminal", {.min = 0})
+    o.add("interval", interval, "interval between lines if standard error is not a terminal",
+          {.min = 0})
         .decides(Decides::run);
   }
 };

@@ -19,11 +19,12 @@ struct PlateauOptions : Stall::Options {
 
   void describe(millrace::Options& o) {
     Stall::Options::describe(o, "the parameter is multiplied by `factor`");
-    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+    o.add("parameter", parameter,
+          "hyper-parameter to change; lr_factor multiplies the schedule's learning rate",
           HyperParameters::all_names());
-    o.add("factor", factor, "of the parameter's value", {.min = 0, .max = 1});
-    o.add("min", min, "the parameter goes no lower");
-    o.add("cooldown", cooldown, "new values after a reduction that are not counted", {.min = 0});
+    o.add("factor", factor, "factor of the parameter's value at a reduction", {.min = 0, .max = 1});
+    o.add("min", min, "minimum value of the parameter");
+    o.add("cooldown", cooldown, "number of new values to ignore after a reduction", {.min = 0});
   }
 };
 
@@ -71,7 +72,7 @@ class ReduceOnPlateau final : public Callback, public ReadsMetrics, public Saves
     const auto now = state.hyper.at(options_.parameter);
     const auto next = std::max(now * options_.factor, options_.min);
     if (next >= now) return;
-    log_info("callback '{}': {} is {} instead of {} from the next step on: {}", name_,
+    log_info("callback '{}': {} is {} instead of {} from the next step: {}", name_,
              options_.parameter, next, now, stall_.text());
     state.hyper.set(options_.parameter, next, name_);
   }

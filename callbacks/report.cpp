@@ -62,7 +62,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     job.ending = ending_of(state);
     job.last = std::exchange(last_, {});
     write(job);
-    log_info("the report is {}", (state.folder / kPage).string());
+    log_info("saved report {}", (state.folder / kPage).string());
   }
 
  private:
@@ -86,7 +86,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
   static std::pair<report::Standing, std::string> ending_of(const TrainState& state) {
     const auto at = fmt::format("after step {}", state.at.step);
     if (!state.failure.empty())
-      return {report::Standing::broken, fmt::format("ended {} by an error: {}", at, state.failure)};
+      return {report::Standing::broken, fmt::format("failed {}: {}", at, state.failure)};
     if (!state.stop_reason().empty())
       return {report::Standing::stopped, fmt::format("stopped by {} {}", state.stop_reason(), at)};
     return {report::Standing::done, "done " + at};
@@ -115,7 +115,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     report::write_view(job.folder / kPage, "runs", "trainer report",
                        report::runs_view({&run, 1}, options));
   } catch (const std::exception& problem) {
-    log_warning("callback '{}': no new {}: {}", job.callback, (job.folder / kPage).string(),
+    log_warning("callback '{}': cannot write {}: {}", job.callback, (job.folder / kPage).string(),
                 problem.what());
   }
 

@@ -27,8 +27,7 @@ constexpr double kMebibyte = 1 << 20;
 struct ResourcesOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every,
-          "how often; GPU use is a mean over so long, where that is a second or more")
+    o.add("every", every, "interval; GPU use is a mean over it, if it is at least a second")
         .decides(Decides::run);
   }
 };
@@ -40,8 +39,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
   void before_train(const TrainState&) override {
     sample();
     if (samples_.empty())
-      log_info(
-          "resources: no NVIDIA GPU is to be seen here, so only the host's memory is measured");
+      log_info("resources: no NVIDIA GPU found; measuring only the host's memory");
     else
       ticker_ = std::make_unique<Ticker>(kSampling, [this] { sample(); });
   }
@@ -98,7 +96,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
 };
 
 MILLRACE_REGISTER(register_callback<MeasureResources>(
-    "resources", "memory of the process, memory and use of the GPUs"));
+    "resources", "measures memory of the process, and memory and use of the GPUs"));
 
 }  // namespace
 }  // namespace millrace

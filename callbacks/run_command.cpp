@@ -29,19 +29,19 @@ struct RunCommandOptions {
   bool must_succeed = false;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step");
+    o.add("every", every, "interval; also after the last step");
     o.add("command", command,
-          "for /bin/sh, with MILLRACE_RUN_FOLDER, MILLRACE_STEP, MILLRACE_EPOCH and "
-          "MILLRACE_SCALARS (the latest figures, as JSON) in its environment");
-    o.add("time_limit", time_limit, "a command that takes longer is ended and has failed",
-          {.min = 0});
-    o.add("wait", wait, "false: training goes on meanwhile; its end waits");
+          "command for /bin/sh; its environment contains MILLRACE_RUN_FOLDER, MILLRACE_STEP, "
+          "MILLRACE_EPOCH and MILLRACE_SCALARS (the latest metrics, as JSON)");
+    o.add("time_limit", time_limit,
+          "maximum time; a command that takes longer is killed and counts as failed", {.min = 0});
+    o.add("wait", wait, "wait for the command; otherwise only the end of the training waits");
     o.add("must_succeed", must_succeed,
-          "a command that fails ends training, with a checkpoint; else it is a warning");
+          "end training, with a checkpoint, if a command fails; otherwise only warn");
   }
 
   void check(const Config& table) const {
-    require(table, "command", !command.empty(), "must be given, such as command = \"df -h\"");
+    require(table, "command", !command.empty(), "is required, e.g. command = \"df -h\"");
   }
 };
 
@@ -58,8 +58,9 @@ class RunCommand final : public Callback, public ReadsMetrics {
   void on_scalars(const TrainState& state, const Moment& of, const Scalars&) override {
     if (of.step != state.at.step || !std::exchange(is_due_, false)) return;
     if (running_) {
-      log_warning("callback '{}': the command of an earlier step still runs; not started again",
-                  name_);
+      log_warning(
+          "callback '{}': the command of an earlier step is still running; not starting another",
+          name_);
       return;
     }
     began_ = Clock::now();
@@ -99,8 +100,8 @@ class RunCommand final : public Callback, public ReadsMetrics {
     std::istringstream output(running_->output());
     for (std::string line; std::getline(output, line);) log_info("callback '{}': {}", name_, line);
     const auto why = ended_itself ? running_->failure()
-                     : late ? "it took longer than " + duration_text(options_.time_limit.seconds)
-                            : "it was ended, since training ends";
+                     : late       ? "took longer than " + duration_text(options_.time_limit.seconds)
+                                  : "killed, since training ends";
     running_.reset();
     if (why.empty()) return;
     failures_ += 1;
@@ -120,7 +121,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
 };
 
 MILLRACE_REGISTER(register_callback<RunCommand>(
-    "run_command", "runs a shell command, which is told where the training stands"));
+    "run_command", "runs a shell command with the state of the training in its environment"));
 
 }  // namespace
 }  // namespace millrace

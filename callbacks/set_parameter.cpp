@@ -28,20 +28,23 @@ struct SetParameterOptions {
   Between between = Between::none;
 
   void describe(Options& o) {
-    o.add("parameter", parameter, "the hyper-parameter; lr_factor multiplies the schedule's rate",
+    o.add("parameter", parameter,
+          "hyper-parameter to change;  lr_factor multiplies the schedule's learning rate",
           HyperParameters::all_names());
-    o.add("at", at, "the points of the training, ascending", {.min = 0});
-    o.add("values", values, "the value from each point on");
-    o.add("unit", unit, "of `at`");
-    o.add("between", between, "two points: the value of the first, or a straight line");
+    o.add("at", at, "points of the training, ascending", {.min = 0});
+    o.add("values", values, "value from each point on");
+    o.add("unit", unit, "unit of `at`");
+    o.add("between", between,
+          "values between two points: none = that of the first, linear = a straight line");
   }
 
   void check(const Config& table) const {
-    require(table, "at", !at.empty(), "needs a point at least, such as at = [0, 8]");
+    require(table, "at", !at.empty(), "requires at least one point, e.g. at = [0, 8]");
     require(table, "values", values.size() == at.size(),
-            fmt::format("has {} numbers, `at` has {}: give one for each point", values.size(),
+            fmt::format("has {} numbers, but `at` has {}; give one for each point", values.size(),
                         at.size()));
-    require(table, "at", std::ranges::is_sorted(at, std::ranges::less_equal()), "must ascend");
+    require(table, "at", std::ranges::is_sorted(at, std::ranges::less_equal()),
+            "must be ascending");
     const HyperParameters parameters{OptimizerOptions{}};
     for (const auto value : values) try {
         parameters.check(parameter, value);
@@ -71,7 +74,7 @@ class SetParameterAtPoints final : public SetParameter {
 };
 
 MILLRACE_REGISTER(register_callback<SetParameterAtPoints>(
-    "set_parameter", "a hyper-parameter that takes given values at given points of the training"));
+    "set_parameter", "sets a hyper-parameter to given values at given points of the training"));
 
 }  // namespace
 
@@ -101,8 +104,7 @@ void SetParameter::set(const TrainState& state) {
   if (!wanted || wanted == wanted_) return;
   state.hyper.set(parameter_, *wanted, name_);
   if (!wanted_ || state.at.step != changed_at_ + 1)  // for a series of changes, only log the first
-    log_info("callback '{}': {} is {} from step {} on", name_, parameter_, *wanted,
-             state.at.step + 1);
+    log_info("callback '{}': {} is {} from step {}", name_, parameter_, *wanted, state.at.step + 1);
   wanted_ = wanted;
   changed_at_ = state.at.step;
 }

@@ -31,9 +31,8 @@ struct TensorBoardOptions : ScalarWriterOptions {
   void describe(Options& o) {
     ScalarWriterOptions::describe(o);
     o.add("histograms", histograms,
-          "how often, of all parameters that are trained, and of each step's losses and figures "
-          "since the last time; "
-          "empty: never")
+          "interval of histograms of all trained parameters, and of the losses and metrics of the "
+          "steps since the last ones; empty = never")
         .decides(Decides::run);
   }
 
@@ -57,7 +56,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
       const auto pixels = decode_rgb(jpeg, picture.file.string());
       record = image_record(now(state.at.step), picture.name, jpeg, pixels.cols, pixels.rows);
     } catch (const std::exception& problem) {  // a failure to write does not end the training
-      return log_warning("callback '{}': a picture is left out: {}", name_, problem.what());
+      return log_warning("callback '{}': skipped a picture: {}", name_, problem.what());
     }
     file_.append(record);
   }
@@ -137,7 +136,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
 };
 
 MILLRACE_REGISTER(register_callback<WriteTensorBoard>(
-    "tensorboard", "writes scalars, pictures and histograms as TensorBoard's event files"));
+    "tensorboard", "writes metrics, pictures and histograms as TensorBoard event files"));
 
 }  // namespace
 }  // namespace millrace

@@ -26,7 +26,7 @@ constexpr double kClearly = 0.1;  // minimum difference in share to report anoth
 struct ThroughputOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "the figures are means over so long").decides(Decides::run);
+    o.add("every", every, "interval over which the metrics are means").decides(Decides::run);
   }
 };
 
@@ -159,8 +159,8 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     for (const auto& [name, spent] : state.spent.by_callback) {
       const auto took = spent - spent_of(boundary_.by_callback, name);
       if (took <= kSlowSeconds || took <= kSlowShare * all || !named_.insert(name).second) continue;
-      log_info("callback '{}' took {} at step {}, of {} for all callbacks; it is not named again",
-               name, duration_text(took), state.at.step, duration_text(all));
+      log_info("callback '{}' took {} at step {}, of {} for all callbacks; not logged again", name,
+               duration_text(took), state.at.step, duration_text(all));
     }
   }
 
@@ -174,7 +174,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
 };
 
 MILLRACE_REGISTER(register_callback<MeasureThroughput>(
-    "throughput", "images per second, and seconds of data, steps and callbacks"));
+    "throughput", "measures images per second, and seconds of data, steps and callbacks"));
 
 }  // namespace
 }  // namespace millrace

@@ -30,8 +30,9 @@ struct ValidationLossOptions {
   std::int64_t images = 0;
 
   void describe(Options& o) {
-    o.add("every", every, "how often; also after the last step").decides(Decides::evaluation);
-    o.add("images", images, "only the first so many; 0: all", {.min = 0, .unit = "images"})
+    o.add("every", every, "interval; also after the last step").decides(Decides::evaluation);
+    o.add("images", images, "number of images, from the first; 0 = all",
+          {.min = 0, .unit = "images"})
         .decides(Decides::evaluation);
   }
 };
@@ -142,8 +143,8 @@ class ValidationLoss final : public Callback,
   bool owed_ = false;  // true if the measurement of this step was interrupted
 };
 
-MILLRACE_REGISTER(register_callback<ValidationLoss>(
-    "validation_loss", "measures the losses over the validation split"));
+MILLRACE_REGISTER(register_callback<ValidationLoss>("validation_loss",
+                                                    "measures the losses on the validation split"));
 
 }  // namespace
 }  // namespace millrace

@@ -29,14 +29,14 @@ struct WatchdogOptions {
   OnStall on_stall = OnStall::warn;
 
   void describe(Options& o) {
-    o.add("after", after, "so long without a sign of life is a stall", {.min = 0.001})
+    o.add("after", after, "report a stall after this long without progress", {.min = 0.001})
         .decides(Decides::run);
     o.add("step_limit", step_limit,
-          "the longest that a step may take, its wait for data included; \"0 seconds\": any time",
+          "maximum time of a step, including its wait for data; \"0 seconds\" = unlimited",
           {.min = 0})
         .decides(Decides::run);
     o.add("on_stall", on_stall,
-          "abort: also end the process, which only another process can resume")
+          "action on a stall; abort: also end the process, so that another one can resume")
         .decides(Decides::run);
   }
 };
@@ -73,7 +73,7 @@ class WatchTraining final : public Callback {
     const auto took = Clock::now().time_since_epoch() - Clock::duration(step_began_.exchange(0));
     if (!step_limit_ || took <= *step_limit_) return;
     const auto& spent = state.spent;
-    log_warning("step {} took {}: {} of waiting for data, {} of the step itself, {} of callbacks",
+    log_warning("step {} took {}: {} waiting for data, {} in the step itself, {} in callbacks",
                 state.at.step, seconds_text(took), duration_text(spent.data_s - before_.data_s),
                 duration_text(spent.step_s - before_.step_s),
                 duration_text(spent.callbacks_s - before_.callbacks_s));
@@ -97,23 +97,23 @@ class WatchTraining final : public Callback {
     const auto at = Clock::now();
     const auto now = state.activity->now();
     if (const auto length = watch_.ended(now))
-      log_warning("training goes on after it stood still for {}", seconds_text(*length));
+      log_warning("training continues after a stall of {}", seconds_text(*length));
     if (watch_.sees(now, at))
-      tell(state, at, fmt::format("training has stood still for {}", seconds_text(at - now.moved)));
+      tell(state, at, fmt::format("training has stalled for {}", seconds_text(at - now.moved)));
     const Clock::time_point began{Clock::duration(step_began_.load())};
     if (!step_limit_ || began == Clock::time_point{} || began == told_) return;
     if (at - began > *step_limit_) {
       told_ = began;
-      tell(state, at, fmt::format("a step has taken {} already", seconds_text(at - began)));
+      tell(state, at, fmt::format("a step has been running for {}", seconds_text(at - began)));
     }
   }
 
   void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
     auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
-    if (write_last_events(what)) text += "\n  its last events lie in " + last_events_file();
+    if (write_last_events(what)) text += "\n  its last events are in " + last_events_file();
     if (!aborts_) return log_warning("{}", text);
     log_error(
-        "{}\n  the process ends here (callbacks.watchdog.on_stall); --resume goes on from its last "
+        "{}\n  ending the process (callbacks.watchdog.on_stall); --resume continues from its last "
         "checkpoint",
         text);
     std::_Exit(1);  // no cleanup, since a thread hangs
@@ -129,8 +129,8 @@ class WatchTraining final : public Callback {
   std::unique_ptr<Ticker> ticker_;
 };
 
-MILLRACE_REGISTER(register_callback<WatchTraining>(
-    "watchdog", "says when training stands still, and where it hangs"));
+MILLRACE_REGISTER(register_callback<WatchTraining>("watchdog",
+                                                   "reports when training stalls, and where"));
 
 }  // namespace
 }  // namespace millrace

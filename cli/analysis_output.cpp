@@ -36,7 +36,7 @@ std::size_t longest_name(const Analysis& analysis) {
 }
 
 void put_errors(std::string& out, const ErrorCosts& errors) {
-  out += "\nErrors at IoU 0.50: AP50 gained where one kind alone is mended\n";
+  out += "\nErrors at IoU 0.50: AP50 gained if only this kind is corrected\n";
   for (std::size_t e = 0; e < kErrorKinds; ++e) {
     put(out, "  {:<12}{:+6.1f}{:10} {}\n", kErrorNames[e], 100 * errors.cost[e], errors.count[e],
         static_cast<coco::ErrorKind>(e) == coco::ErrorKind::missed ? "objects" : "detections");
@@ -88,9 +88,9 @@ void put_analysis(std::string& out, const Analysis& analysis) {
   put(out, "\nBest F1 {:.3f} at score {:.3f}: precision {:.3f}, recall {:.3f}\n", best.f1,
       best.score, best.precision, best.recall);
   const auto pairs = coco::confused_pairs(analysis.confusion, 10);
-  if (!pairs.empty()) out += "\nMost frequent confusions from that score on\n";
+  if (!pairs.empty()) out += "\nMost frequent confusions at or above that score\n";
   for (const auto& pair : pairs) {
-    put(out, "  {} taken for {}: {} times, {:.1f} % of its objects\n",
+    put(out, "  {} detected as {}: {} times, {:.1f} % of its objects\n",
         analysis.categories[pair.truth].name, analysis.categories[pair.found].name, pair.count,
         100 * pair.share);
   }
@@ -98,7 +98,7 @@ void put_analysis(std::string& out, const Analysis& analysis) {
 }
 
 void put_spread(std::string& out, const Analysis& analysis) {
-  put(out, "\nBootstrap over images, {} draws\n", analysis.draws);
+  put(out, "\nBootstrap over images, {} resamples\n", analysis.draws);
   const auto& spread = *analysis.spread;
   for (const auto& [name, one] : {std::pair("AP", spread.ap), std::pair("AP50", spread.ap50)})
     put(out, "{:<5} {:.2f}, 95 % interval {:.2f} .. {:.2f}\n", name, 100 * one.value, 100 * one.low,

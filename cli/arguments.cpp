@@ -28,8 +28,8 @@ void provide_detector(const std::string& file, const Config& tree) {
   const auto* files = value_at<Config::Array>(trained, "plugins");
   if (!files || files->empty()) return;
   throw ConfigError(fmt::format(
-      "{}: unknown detector '{}': plug-ins of its training have it, and what a model names is not "
-      "loaded unasked: add --set 'plugins={}'",
+      "{}: unknown detector '{}'; its training used plug-ins, which are not loaded automatically "
+      "with a model; add --set 'plugins={}'",
       tree.find_path("model.type")->origin.text(), *name, value_text(*trained.find("plugins"))));
 }
 
@@ -43,7 +43,7 @@ Recipe ConfigArguments::load() const {
 
 void add_force_flag(CLI::App& command, bool& force) {
   command.add_flag("--force-weights", force,
-                   "use weights although they contradict the configuration, or are not finite");
+                   "use weights even if they contradict the configuration or are not finite");
 }
 
 Insistence insistence(bool force) { return {force, "--force-weights"}; }
@@ -51,12 +51,12 @@ Insistence insistence(bool force) { return {force, "--force-weights"}; }
 void ModelArguments::add_to(CLI::App& command) {
   command
       .add_option("MODEL", model,
-                  "model.safetensors, a checkpoint's or a run's folder; or, with --weights, a TOML "
-                  "file such as configs/maskrcnn.toml")
+                  "model.safetensors, checkpoint folder or run folder; with --weights, a TOML file "
+                  "such as configs/maskrcnn.toml")
       ->required();
   add_overrides(command, overrides);
   add_option(command, "--weights", weights, "W",
-             "with a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz");
+             "weights for a TOML file: a checkpoint folder, .safetensors, .pth, .pkl or .npz");
   add_force_flag(command, force);
 }
 
@@ -65,15 +65,15 @@ ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& 
   if (!std::filesystem::exists(model)) throw ConfigError(model + ": not found");
   const bool alone = names_model(model);
   if (alone && !weights.empty())
-    throw ConfigError(fmt::format(
-        "{} is a model, and has weights of its own: leave out --weights, or give the configuration "
-        "(a TOML file) of {} in its place",
-        model, weights));
+    throw ConfigError(
+        fmt::format("{} is a model with its own weights; omit --weights, or replace the model by "
+                    "the configuration (a TOML file) of {}",
+                    model, weights));
   if (!alone && weights.empty())
-    throw ConfigError(fmt::format(
-        "{} is a configuration: say with --weights which weights to use, or give a "
-        "model.safetensors or a run's folder in its place, which needs no configuration",
-        model));
+    throw ConfigError(
+        fmt::format("{} is a configuration without weights; add --weights, or give a "
+                    "model.safetensors or a run folder instead",
+                    model));
   auto file = weights;
   Config tree;
   if (alone) {

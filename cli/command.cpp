@@ -18,51 +18,51 @@ namespace {
 
 constexpr std::array kCommands = {
     CommandSummary{"run", "Train a detector"},
-    CommandSummary{"eval", "Detect over the validation split and print the COCO or LVIS figures"},
-    CommandSummary{"coco-eval", "Score detections against annotations: the COCO or LVIS figures"},
+    CommandSummary{"eval", "Evaluate a model on the validation split: COCO or LVIS metrics"},
+    CommandSummary{"coco-eval", "Score detections against annotations: COCO or LVIS metrics"},
     CommandSummary{
         "predict",
-        "Detect in image and video files: pictures with masks and names, and a COCO results file"},
-    CommandSummary{
-        "report", "Write one page of one or several runs, or of a study, to draw conclusions from"},
-    CommandSummary{"sample", "Make the sample data set: pictures of shapes with exact annotations"},
-    CommandSummary{"init", "Write a first configuration for a folder of photos and labels"},
-    CommandSummary{"import", "Labels of other tools into COCO's layout (docs/own-data.md)"},
+        "Detect objects in images and videos: annotated pictures and a COCO results file"},
+    CommandSummary{"report", "Write a page about one or several runs, or about a study"},
+    CommandSummary{"sample", "Make the sample data set: images of shapes with exact annotations"},
+    CommandSummary{"init", "Write a first configuration for a folder of images and labels"},
+    CommandSummary{"import", "Convert labels of other tools to COCO's layout (docs/own-data.md)"},
     CommandSummary{
         "inspect",
-        "Look at what training sees: batches with boxes and masks, photos, figures, on one page"},
+        "Show what training sees on one page: batches with boxes and masks, photos, statistics"},
     CommandSummary{
-        "doctor",
-        "Check a data set, say what is wrong with it; exit code 1: training would be wrong"},
-    CommandSummary{"pack", "Put the images and annotations of a split into a record store"},
-    CommandSummary{"index", "Make a record store of shards, which stay where they are"},
+        "doctor", "Check a data set and report its faults; exit code 1 if training would be wrong"},
+    CommandSummary{"pack", "Pack the images and annotations of a split into a record store"},
+    CommandSummary{"index", "Make a record store that refers to existing shards"},
     CommandSummary{"convert",
-                   "Weights into another format (.safetensors, .pth, .npz) and other names"},
-    CommandSummary{"export", "A trained model as an ONNX file, with a certificate"},
+                   "Convert weights to another format (.safetensors, .pth, .npz) and other names"},
+    CommandSummary{"export", "Export a trained model as an ONNX file with a certificate"},
     CommandSummary{"config",
-                   "Print the resolved configuration and where each value came from; of a "
-                   "model.safetensors, what it is"},
-    CommandSummary{"import-config",
-                   "Turn a recipe of detectron2 (.yaml) or MMDetection (.py) into a configuration"},
-    CommandSummary{"list", "Show every detector, callback and stage with its options"},
+                   "Print the resolved configuration with the origin of each value; for a "
+                   "model.safetensors, its facts"},
+    CommandSummary{
+        "import-config",
+        "Convert a recipe of detectron2 (.yaml) or MMDetection (.py) to a configuration"},
+    CommandSummary{"list", "List every detector, callback, source and stage with its options"},
     CommandSummary{"bench", "Measure the parts of a training run"},
-    CommandSummary{"serve", "Make training batches for other processes and machines"},
+    CommandSummary{"serve", "Serve training batches to other processes and machines"},
     CommandSummary{"check-gpu",
                    "Show the GPU, its driver and libraries, and run the tests that need a GPU"},
-    CommandSummary{"status", "Tell how a run is: its ranks and data servers, also while they hang"},
-    CommandSummary{"diff", "Tell what differs between two runs, and whether it decides results"},
+    CommandSummary{"status",
+                   "Show the state of a run: its ranks and data servers, also while they hang"},
+    CommandSummary{"diff", "Show how two runs differ, and whether that affects results"},
     CommandSummary{"study",
-                   "Train variants of a configuration with several seeds, and say what differs"},
+                   "Train variants of a configuration with several seeds, and compare them"},
     CommandSummary{
         "completion",
-        "Print what makes a shell complete commands, options, files and keys after --set"},
+        "Print a shell's completion script for commands, options, files and keys of --set"},
     CommandSummary{"man", "Print the manual page, for `man -l -`"}};
 
 CLI::Validator numbers(const char* which, bool (*fit)(double)) {
   return {[=](const std::string& text) -> std::string {
             double value = 0;
             if (CLI::detail::lexical_cast(text, value) && fit(value)) return {};
-            return fmt::format("takes numbers {}, not '{}'", which, text);
+            return fmt::format("'{1}' is not a number {0}", which, text);
           },
           ""};
 }
@@ -82,33 +82,32 @@ std::string doc_of(std::string_view command) {
 }
 
 CLI::Validator positive() {
-  return numbers("above 0", [](double value) { return value > 0; });
+  return numbers("> 0", [](double value) { return value > 0; });
 }
 
 CLI::Validator not_negative() {
-  return numbers("from 0 on", [](double value) { return value >= 0; });
+  return numbers(">= 0", [](double value) { return value >= 0; });
 }
 
 void add_renamed(CLI::App& command, const std::string& old_name, const std::string& new_name) {
   const auto refuse = [=](const std::string&) {
-    throw CLI::ValidationError(old_name, "is now called " + new_name);
+    throw CLI::ValidationError(old_name, "was renamed to " + new_name);
   };
   command.add_option_function<std::string>(old_name, refuse)->group("");
 }
 
 void add_json_flag(CLI::App& command, bool& json) {
-  command.add_flag("--json", json,
-                   "print one JSON object in one line, and nothing else, on standard output");
+  command.add_flag("--json", json, "print only one JSON object, on one line of standard output");
 }
 
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   add_option(command, "--set", overrides, "K=V",
-             "set a key of the configuration, such as train.seed=7; may be repeated")
+             "value of a configuration key, such as train.seed=7; may be repeated")
       ->allow_extra_args(false);
 }
 
 CLI::Option* ConfigFileArguments::add_to(CLI::App& command) {
-  auto* config = command.add_option("CONFIG", file, "the TOML file, such as configs/maskrcnn.toml");
+  auto* config = command.add_option("CONFIG", file, "TOML file, such as configs/maskrcnn.toml");
   config->required();
   add_overrides(command, overrides);
   return config;
@@ -142,7 +141,7 @@ void print(const Json& json) {
 std::optional<std::string> output_fault() {
   note_fault(std::fflush(stdout) != 0);
   if (first_fault == 0 && !std::ferror(stdout)) return std::nullopt;
-  return std::string("standard output cannot be written") +
+  return std::string("cannot write to standard output") +
          (first_fault != 0 ? std::string(": ") + std::strerror(first_fault) : "");
 }
 

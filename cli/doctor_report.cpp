@@ -27,13 +27,13 @@ std::string sizes_text(const SizeCounts& sizes) {
     parts.push_back(fmt::format("{:.1f} % {}",
                                 100. * static_cast<double>(sizes[i]) / static_cast<double>(all),
                                 size_names()[i]));
-  return fmt::format("  objects in pixels, resized: {}\n", joined(parts));
+  return fmt::format("  object sizes in pixels after resizing: {}\n", joined(parts));
 }
 
 std::string facts_text(const SplitFacts& facts) {
   auto text = fmt::format("{}: {}", facts.name, count_text(facts.images, "image"));
   if (facts.objects > 0 && facts.images > 0)
-    text += fmt::format(", {} ({:.1f} an image)", count_text(facts.objects, "object"),
+    text += fmt::format(", {} ({:.1f} per image)", count_text(facts.objects, "object"),
                         static_cast<double>(facts.objects) / static_cast<double>(facts.images));
   if (facts.crowds > 0) text += fmt::format(", {}", count_text(facts.crowds, "crowd"));
   return fmt::format("{}; {}\n", text, facts.source) +
@@ -61,22 +61,21 @@ std::string ceiling_text(const DoctorReport::Ceiling& ceiling) {
   const auto& [split, rule, found] = ceiling;
   if (found.boxes < 0) return "";
   auto text = fmt::format(
-      "what perfect answers would score on {}:\n"
-      "  the true boxes{}, {} per image: box AP {:.3f}",
-      split, rule.nms ? fmt::format(" through NMS {:g}", *rule.nms) : "", rule.detections_per_image,
+      "scores of perfect predictions on {}:\n  true boxes{}, {} per image: box AP {:.3f}", split,
+      rule.nms ? fmt::format(" after NMS {:g}", *rule.nms) : "", rule.detections_per_image,
       found.boxes);
   if (found.suppressed + found.beyond_limit > 0)
-    text += fmt::format("; of {}, NMS removes {}, the limit {}",
+    text += fmt::format("; NMS removes {1} and the limit {2} of {0}",
                         count_text(found.objects, "object"), found.suppressed, found.beyond_limit);
   text += '\n';
   if (found.reached)
     text += found.unreached == 0
-                ? "  objects that no anchor reaches: none\n"
-                : fmt::format("  {} that no anchor reaches: {:+.3f}\n",
+                ? "  objects without a matching anchor: none\n"
+                : fmt::format("  {} without a matching anchor: {:+.3f}\n",
                               count_text(found.unreached, "object"), *found.reached - found.boxes);
   if (found.masks)
-    text += fmt::format("  the true shapes as masks of {0} x {0}: mask AP {1:.3f}\n",
-                        rule.masks->cells, *found.masks);
+    text += fmt::format("  true shapes as {0} x {0} masks: mask AP {1:.3f}\n", rule.masks->cells,
+                        *found.masks);
   return text + '\n';
 }
 
@@ -101,7 +100,7 @@ std::string verdict(const DoctorReport& report) {
                                 count_text(report.kinds(Severity::note), "note"));
   return errors > 0
              ? fmt::format("training would be wrong: {}, {}", count_text(errors, "error"), rest)
-             : fmt::format("nothing stands against training: no errors, {}", rest);
+             : fmt::format("ready to train: no errors, {}", rest);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::optional<std::string> complaint(const fs::path& folder, const std::string& 
   if (!fs::exists(folder / "lib/libtorch_cpu.so"))
     return fmt::format("{} has no lib/libtorch_cpu.so", folder.string());
   const auto version = libtorch_version(folder);
-  if (!version) return fmt::format("{} does not say which version it is", folder.string());
+  if (!version) return fmt::format("the version of {} is unknown", folder.string());
   if (interface_of(*version) != interface_of(wanted))
     return fmt::format("{} is version {}", folder.string(), *version);
   return {};
@@ -93,8 +93,8 @@ fs::path find_libtorch(const std::string& wanted) {
     const auto wrong = complaint(named, wanted);
     if (!wrong) return named;
     throw Error(
-        fmt::format("{}, but LIBTORCH={}: {}. Name the folder of another one, or unset "
-                    "LIBTORCH to have it looked for",
+        fmt::format("{}, but LIBTORCH={}: {}. Set LIBTORCH to another folder, or unset it to "
+                    "search the default places",
                     needs, named, *wrong));
   }
   std::vector<std::string> wrong;
@@ -113,11 +113,10 @@ fs::path find_libtorch(const std::string& wanted) {
   }
   if (wrong.empty())
     throw Error(
-        fmt::format("{}, and there is none: LIBTORCH is not set, {} does not exist, and "
-                    "python3 has no torch. Run {}, or set LIBTORCH to a folder that has "
-                    "lib/libtorch_cpu.so",
+        fmt::format("{}, but none was found: LIBTORCH is not set, {} does not exist, and python3 "
+                    "has no torch. Run {}, or set LIBTORCH to a folder with lib/libtorch_cpu.so",
                     needs, (package / "libtorch").string(), get));
-  throw Error(fmt::format("{}, but {}. Run {}, or set LIBTORCH to the folder of one", needs,
+  throw Error(fmt::format("{}, but {}. Run {}, or set LIBTORCH to a suitable folder", needs,
                           fmt::join(wrong, ", and "), get));
 }
 

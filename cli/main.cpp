@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
   execv(beside.c_str(), argv);  // blocked signals stay blocked
   return cli::complain(
-      fmt::format("cannot start {}: {}; it belongs beside trainer: build or install both",
+      fmt::format("cannot start {}: {}; it must be in the folder of trainer; build or install both",
                   beside.string(), std::strerror(errno)),
       kFailed);
 }

@@ -102,8 +102,8 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
   app.require_subcommand(1);
   app.fallthrough();
   bool verbose = false, quiet = false;
-  app.add_flag("-v,--verbose", verbose, "log more");
-  app.add_flag("-q,--quiet", quiet, "show warnings, errors and the result alone")
+  app.add_flag("-v,--verbose", verbose, "log more details");
+  app.add_flag("-q,--quiet", quiet, "show only warnings, errors and the result")
       ->excludes("--verbose");
   add_examples(app, {"trainer run configs/maskrcnn.toml", "trainer eval --help"});
   Action action;
@@ -134,7 +134,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     return complain(sentence_of(problem.what()), kWrongUse);
   } catch (const std::system_error& problem) {
     if (!std::ferror(stdout)) return complain(problem.what(), kFailed);
-    return complain("standard output cannot be written: " + problem.code().message(), kFailed);
+    return complain("cannot write to standard output: " + problem.code().message(), kFailed);
   } catch (const std::exception& problem) {
     return complain(sentence_of(problem.what()), kFailed);
   }

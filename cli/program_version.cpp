@@ -46,7 +46,7 @@ std::vector<std::string> instructions() {
   if (__builtin_cpu_supports("avx512vnni")) found.emplace_back("avx512_vnni");
   if (__builtin_cpu_supports("avx512bf16")) found.emplace_back("avx512_bf16");
 #endif
-  if (found.empty()) found.emplace_back("none of those that make it faster");
+  if (found.empty()) found.emplace_back("no AVX2, FMA or AVX-512");
   return found;
 }
 

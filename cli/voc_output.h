@@ -8,8 +8,8 @@ namespace millrace::cli {
 
 inline void add_voc_flag(CLI::App& command, bool& flag) {
   command.add_flag("--voc", flag,
-                   "also Pascal VOC's AP of boxes at an IoU of 0.5: the area under the curve (2010 "
-                   "on) and eleven points (2007)");
+                   "also compute Pascal VOC's box AP at an IoU of 0.5: area under the curve (since "
+                   "2010) and eleven points (2007)");
 }
 
 inline Json voc_json(const coco::VocEvaluation& voc) {

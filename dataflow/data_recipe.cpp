@@ -22,7 +22,8 @@ bool is_for(const Config& sample, const Config& root) {
 struct SeedOptions {
   std::int64_t seed = 1;
   void describe(Options& o) {
-    o.add("seed", seed, "of the order and all random draws", {.min = 0, .max = kAnySeed});
+    o.add("seed", seed, "seed of the sample order and of all random draws",
+          {.min = 0, .max = kAnySeed});
   }
 };
 
@@ -37,7 +38,7 @@ DataRecipe resolve_data(const Config& from, Config& tree) {
   recipe.data = take_section<DataOptions>(from, "data", tree, {"sample", "sources", "stages"});
   auto& table = *tree.find("data");
   auto& root = *table.find("root");
-  require(table, "root", !recipe.data.root.empty(), "is empty: name a folder in COCO's layout");
+  require(table, "root", !recipe.data.root.empty(), "is empty; expected a folder in COCO's layout");
   make_path_absolute(root);
   recipe.data.root = std::get<std::string>(root.data);
   if (auto* sample = table.find("sample")) {

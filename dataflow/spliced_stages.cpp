@@ -39,15 +39,15 @@ std::ptrdiff_t place_of(const std::vector<Placed>& list, const Config& table, co
         nearest_name(name, types).empty() ? "" : suggestion(name, types)));
   if (places.size() > 1)
     throw ConfigError(
-        fmt::format("{}: {} = \"{}\" is ambiguous: the list has {} such stages ({}); name a stage "
-                    "beside it, or write out the list",
+        fmt::format("{}: {} = \"{}\" is ambiguous: the list has {} such stages ({}); name an "
+                    "adjacent stage, or write out the list",
                     where.text(), key, name, places.size(), joined(places)));
   return found;
 }
 
 void splice(std::vector<Placed>& list, const Config& table, const StageKeys& keys) {
   require(table, "before", keys.after.empty() || keys.before.empty(),
-          "and `after` exclude each other: a stage has one place");
+          "and `after` exclude each other; set one of them");
   const bool is_after = !keys.after.empty();
   const auto& name = is_after ? keys.after : keys.before;
   auto at = place_of(list, table, is_after ? "after" : "before", name);

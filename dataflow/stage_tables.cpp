@@ -26,12 +26,11 @@ constexpr std::string_view kDefaultStages[] = {
     Pad::kName};
 
 // The stages of every flow, which evaluation and the predictor also call directly.
-MILLRACE_REGISTER(
-    register_stage<Decode>("reads and decodes the image: JPEG, PNG and what else OpenCV knows"));
+MILLRACE_REGISTER(register_stage<Decode>("reads and decodes the image: JPEG, PNG, TIFF or WebP"));
 MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
-    "resizes the image, bilinearly, so that its shorter side has a given length"));
+    "resizes the image bilinearly so that its shorter side has a given length"));
 MILLRACE_REGISTER(
-    register_stage<Pad>("puts a group of samples into one batch, padded with zeros to one size"));
+    register_stage<Pad>("joins a group of samples into one batch, padded with zeros to one size"));
 
 std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
 
@@ -66,7 +65,7 @@ void check_order(const std::vector<Stage>& stages, bool declared_sources) {
                                   [](const Stage& before) { return before.plugin.empty(); });
     if (maker < stage || (maker == stages.end() && (declared_sources || !ours))) continue;
     throw ConfigError(
-        fmt::format("{}stage {} '{}' works on what '{}' makes: put that in front of it",
+        fmt::format("{}stage {} '{}' needs the output of '{}'; put that stage in front of it",
                     stage->place(), stage - stages.begin() + 1, stage->name, stage->after));
   }
 }
@@ -76,8 +75,8 @@ void check_batch_size(const Plan& plan, const DataOptions& data) {
   const auto group = std::ranges::find_if(plan.stages, &Stage::is_group);
   if (group == plan.stages.end() || plan.batch() == data.batch_size) return;
   throw ConfigError(
-      fmt::format("{}'{}' makes batches of {}, but data.batch_size, by which the learning rate is "
-                  "scaled, is {}: leave batch_size out of the stage and set data.batch_size",
+      fmt::format("{}'{}' makes batches of {}, but data.batch_size, which scales the learning "
+                  "rate, is {}; leave batch_size out of the stage and set data.batch_size",
                   group->place(), group->name, counted(plan.batch(), "image"), data.batch_size));
 }
 
@@ -144,9 +143,9 @@ void check_shapes(std::span<const Config> tables, const Config& data_table) {
   });
   const bool follows = all->pad_table->find("shapes")->follows;
   require(follows ? data_table : *all->pad_table, follows ? "pad_shapes" : "shapes", fits,
-          fmt::format("has no shape with both sides of {} pixels or more, which images of that "
-                      "short_side have{}",
-                      side, all->growth > 1 ? " once zoom_out has enlarged them" : ""));
+          fmt::format("contains no shape with both sides of at least {} pixels, as images of this "
+                      "short_side need{}",
+                      side, all->growth > 1 ? " after zoom_out enlarged them" : ""));
 }
 
 /// Throws if a key of [data] is set that only stages use but none of them follows.
@@ -163,8 +162,7 @@ void refuse_unfollowed(std::span<const Config> tables, const Config& data_table)
   for (const auto& key : options.entries())
     if (key.decided == Decides::batches && of_stages.contains("data." + key.name) &&
         !followed.contains("data." + key.name))
-      options.refuse_unused(data_table, {key.name},
-                            "since no stage of [[data.stages]] leaves that to it");
+      options.refuse_unused(data_table, {key.name}, "because no stage of [[data.stages]] uses it");
 }
 
 }  // namespace

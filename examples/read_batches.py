@@ -36,9 +36,9 @@ def encode(**message):
 def decode(frame):
     name, version, checksum, *body = msgpack.unpackb(frame)
     if name != "millrace" or version != VERSION:
-        raise Refused(f"the server speaks version {version} of the protocol, this script {VERSION}")
+        raise Refused(f"protocol version of the server is {version}, of this script {VERSION}")
     if xxhash and checksum is not None and xxhash.xxh3_64_intdigest(body[0]) != checksum:
-        raise ValueError("a message has changed on its way")
+        raise ValueError("corrupt message: wrong checksum")
     return msgpack.unpackb(body[0], strict_map_key=False)
 
 
@@ -106,7 +106,7 @@ class Batches:
         if not self.socket.poll(500):
             now = time.monotonic()
             if now - self.heard > self.silent_s:
-                print(f"{self.endpoint} is silent: trying again")
+                print(f"{self.endpoint} does not answer; retrying")
                 self.connect()
             elif now - self.pinged > 1:
                 self.pinged = now

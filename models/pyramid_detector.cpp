@@ -23,10 +23,10 @@ at::Device with_kernels(at::Device device) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("millrace::match", "");
   const auto key = c10::computeDispatchKey(std::nullopt, std::nullopt, device);
   if (!op.hasComputedKernelForDispatchKey(key))
-    throw ConfigError(fmt::format(
-        "no plug-in with operators for the device '{}' is loaded; name it in the configuration's "
-        "`plugins`",
-        device.str()));
+    throw ConfigError(
+        fmt::format("no plug-in with operators for the device '{}' is loaded; add it to `plugins` "
+                    "in the configuration",
+                    device.str()));
   return device;
 }
 
@@ -37,7 +37,7 @@ constexpr std::size_t kKeptBytes = std::size_t{256} << 20;
 }  // namespace
 
 void PyramidDetectorOptions::describe(Options& o) {
-  o.add("style", style, "named set of numeric switches that the other options start from");
+  o.add("style", style, "preset of numeric switches; default values of the other options");
   pyramid.describe(o);
   boxes.describe(o);
   detection.describe(o);
@@ -158,8 +158,8 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Bat
 
 FoundNodes PyramidDetector::find_in_graph(const FeatureNodes&) const {
   throw Error(
-      "it cannot be exported: its heads do not describe themselves as a graph "
-      "(PyramidDetector::find_in_graph, millrace/models/pyramid_detector.h)");
+      "export is not supported: the detector does not implement PyramidDetector::find_in_graph "
+      "(millrace/models/pyramid_detector.h)");
 }
 
 onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted) const {

@@ -33,10 +33,10 @@ fs::path find_plugin(const Config& entry) {
   const auto file = named_path(entry);
   if (fs::exists(file)) return file;
   const fs::path named = std::get<std::string>(entry.data);
-  if (named.has_parent_path()) throw Error(fmt::format("there is no {}", file.string()));
+  if (named.has_parent_path()) throw Error(fmt::format("{} not found", file.string()));
   const auto installed = own_library_folder() / "plugins" / named;
   if (fs::exists(installed)) return installed;
-  throw Error(fmt::format("there is neither {} nor {}", file.string(), installed.string()));
+  throw Error(fmt::format("neither {} nor {} found", file.string(), installed.string()));
 }
 
 /// Reads ELF structures from bytes that may be unaligned or truncated; throws Error if they are
@@ -53,7 +53,7 @@ class Elf {
 
   std::string_view bytes(const Elf64_Shdr& section) const {
     if (section.sh_offset > bytes_.size() || section.sh_size > bytes_.size() - section.sh_offset)
-      throw Error("the file is damaged: it ends too early");
+      throw Error("the file is truncated or damaged");
     return bytes_.substr(section.sh_offset, section.sh_size);
   }
 
@@ -61,7 +61,7 @@ class Elf {
   template <class T>
   T at(std::uint64_t offset) const {
     if (offset > bytes_.size() || sizeof(T) > bytes_.size() - offset)
-      throw Error("the file is damaged: it ends too early");
+      throw Error("the file is truncated or damaged");
     T value;
     std::memcpy(&value, bytes_.data() + offset, sizeof(T));
     return value;
@@ -92,15 +92,14 @@ Elf64_Half own_machine() {
 /// missing, not a shared object, built for another machine, or damaged.
 std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section) {
   const auto text = read_file(file, {.look = [](std::string_view head) {
-                                if (!head.starts_with(ELFMAG))
-                                  throw Error("it is no shared object");
+                                if (!head.starts_with(ELFMAG)) throw Error("not a shared object");
                               }});
   const Elf elf(text);
   // e_machine has the same offset in 32-bit and 64-bit files.
   if (const auto own = own_machine(); elf.header().e_machine != own)
-    throw Error(fmt::format("it is built for {}, this machine is {}",
+    throw Error(fmt::format("built for {}, but this machine is {}",
                             machine_name(elf.header().e_machine), machine_name(own)));
-  if (elf.header().e_type != ET_DYN) throw Error("it is no shared object but another kind of ELF");
+  if (elf.header().e_type != ET_DYN) throw Error("not a shared object but another kind of ELF");
   if (elf.header().e_shnum == 0) return std::nullopt;
   const auto names = elf.bytes(elf.section(elf.header().e_shstrndx));
   for (std::uint64_t i = 0; i < elf.header().e_shnum; ++i) {
@@ -124,8 +123,8 @@ void check_abi(const fs::path& file) {
   const auto section = section_of(file, MILLRACE_PLUGIN_SECTION);
   if (!section)
     throw Error(
-        "it is no Millrace plug-in: build it with millrace_add_plugin, or put MILLRACE_PLUGIN into "
-        "one of its sources");
+        "not a Millrace plug-in: build it with millrace_add_plugin, or add MILLRACE_PLUGIN to one "
+        "of its sources");
   const std::string theirs = section->c_str(), ours = MILLRACE_ABI;
   if (theirs == ours) return;
   std::vector<std::string> they_have, we_have;
@@ -136,8 +135,8 @@ void check_abi(const fs::path& file) {
     they_have.push_back(line);
     we_have.push_back(our_lines[i]);
   }
-  throw Error(fmt::format("it was built with {}, this trainer with {}: build it again",
-                          joined(they_have), joined(we_have)));
+  throw Error(fmt::format("built with {}, but this trainer with {}: rebuild it", joined(they_have),
+                          joined(we_have)));
 }
 
 /// Opens the libraries that the object needs. Throws Error naming a missing one.
@@ -148,8 +147,7 @@ void open_needs(const fs::path& file) {
     const auto colon = line.find(": ");
     const auto library = line.substr(0, colon);
     if (!dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL))
-      throw Error(
-          fmt::format("it needs {}, and there is none: {}", line.substr(colon + 2), dlerror()));
+      throw Error(fmt::format("requires {}, not found: {}", line.substr(colon + 2), dlerror()));
   }
 }
 
@@ -164,7 +162,8 @@ std::string readable_reason(const std::string& reason) {
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
   return fmt::format(
-      "it uses {}, which neither the trainer has nor a library that the plug-in is linked to",
+      "undefined symbol {}: neither the trainer nor a library that the plug-in is linked to "
+      "defines it",
       name ? name.get() : symbol);
 }
 
@@ -182,7 +181,7 @@ void open(const fs::path& file) {
   } catch (const std::exception&) {
     throw;
   } catch (...) {
-    throw Error("one of its constants threw something that is no std::exception");
+    throw Error("a static initializer threw something other than std::exception");
   }
 }
 
@@ -190,7 +189,7 @@ void load(const fs::path& file) {
   check_abi(file);
   open_needs(file);
   open(file);
-  log_debug("loaded the plug-in {}", file.string());
+  log_debug("loaded plug-in {}", file.string());
 }
 
 /// Opens the plug-in of one entry of a list. Returns its absolute path.
@@ -223,11 +222,11 @@ void load_plugins(Config& tree) {
   Config* list = tree.find("plugins");
   if (!list) return;
   auto* files = std::get_if<Config::Array>(&list->data);
-  if (!files) throw ConfigError(list->origin.text() + ": plugins takes a list of files");
+  if (!files) throw ConfigError(list->origin.text() + ": plugins must be a list of files");
   for (auto& entry : *files) {
     auto* named = std::get_if<std::string>(&entry.data);
     if (!named)
-      throw ConfigError(entry.origin.text() + ": plugins takes a list of files, each a string");
+      throw ConfigError(entry.origin.text() + ": plugins must be a list of files, each a string");
     *named = load_entry(entry, *named);
   }
 }

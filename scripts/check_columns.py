@@ -24,11 +24,11 @@ def problems(root: pathlib.Path):
         text = RAW_STRING.sub(lambda raw: "\n" * raw[0].count("\n"), (root / name).read_text())
         for number, line in enumerate(text.splitlines(), 1):
             if len(line) > COLUMNS:
-                yield f"{name}:{number}: {len(line)} columns; {COLUMNS} are the limit"
+                yield f"{name}:{number}: {len(line)} columns; the limit is {COLUMNS}"
 
 
 if __name__ == "__main__":
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent
     found = list(problems(root.resolve()))
-    print("\n".join(found) or "all lines fit")
+    print("\n".join(found) or f"no line is longer than {COLUMNS} columns")
     sys.exit(bool(found))

@@ -2,7 +2,7 @@
 """Checks the Markdown pages: the file of every relative link must exist, and the heading if the
 link contains one.
 
-usage: check_links.py [FOLDER]    the pages of this repository, or all below a folder
+usage: check_links.py [FOLDER]    check all pages below FOLDER (default: those of this repository)
 """
 
 import pathlib
@@ -29,9 +29,9 @@ def problems(page: pathlib.Path):
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         if not target.exists():
-            yield f"{page}: {link}: no such file"
+            yield f"{page}: {link}: file not found"
         elif anchor and target.suffix == ".md" and anchor not in anchors(target):
-            yield f"{page}: {link}: no such heading"
+            yield f"{page}: {link}: heading not found"
 
 
 def pages_of_repository() -> list:
@@ -44,5 +44,5 @@ if __name__ == "__main__":
     below = pathlib.Path(sys.argv[1]).rglob("*.md") if len(sys.argv) > 1 else None
     pages = list(below or pages_of_repository())
     found = [problem for page in pages for problem in problems(page)]
-    print("\n".join(found) or f"{len(pages)} pages, all links lead somewhere")
+    print("\n".join(found) or f"{len(pages)} pages; all links are valid")
     sys.exit(bool(found))

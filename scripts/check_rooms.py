@@ -97,11 +97,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+
 def reachable() -> dict:
     """Returns the folders that each folder may include, with itself."""
     below = {}
-    for folder, stands_on in FOLDERS.items():
-        late = [one for one in stands_on if one not in below]
+    for folder, dependencies in FOLDERS.items():
+        late = [one for one in dependencies if one not in below]
         if late:
-            raise SystemExit(f"{__file__}: '{folder}' stands on what comes later: {late}")
-        below[folder] = {folder}.union(*(below[one] for one in stands_on))
+            raise SystemExit(f"{__file__}: dependencies of '{folder}' must be listed before it: "
+                             f"{late}")
+        below[folder] = {folder}.union(*(below[one] for one in dependencies))
     return below
 
 
@@ -118,7 +119,7 @@ def problems(root: pathlib.Path):
         for folder in sorted({path.parent for path in (root / top).rglob("*") if path.is_file()}):
             count = sum(path.is_file() for path in folder.iterdir())
             if count > MOST_FILES:
-                yield f"{folder.relative_to(root)}: {count} files; divide it ({MOST_FILES} at most)"
+                yield f"{folder.relative_to(root)}: {count} files; the limit is {MOST_FILES}"
     public = public_headers(root)
     for file in sorted(file for top in (*ROOMS, "python") for file in (root / top).rglob("*")):
         if file.suffix not in (".h", ".cpp", ".cu", ".cuh"):
@@ -126,21 +127,21 @@ def problems(root: pathlib.Path):
         name = file.relative_to(root)
         folder = name.parent.as_posix()
         if folder not in below:
-            yield f"{name}:1: its folder is not listed in scripts/check_rooms.py"
+            yield f"{name}:1: folder not listed in scripts/check_rooms.py"
             continue
         for number, line in enumerate(file.read_text().splitlines(), 1):
             found = INCLUDE.match(line)
             target = found and found[1].removeprefix("millrace/").rpartition("/")[0]
             if target and target not in below[folder]:
-                yield f"{name}:{number}: '{folder}' may not include '{target}' (check_rooms.py)"
+                yield f"{name}:{number}: '{folder}' must not include '{target}' (check_rooms.py)"
             if found and folder in PUBLIC_ALONE and found[1] not in public:
                 yield f"{name}:{number}: includes '{found[1]}', which is not public"
             if found and f"millrace/{name}" in public and found[1] not in public:
-                yield f"{name}:{number}: a public header includes '{found[1]}', which is not public"
+                yield f"{name}:{number}: public header includes '{found[1]}', which is not public"
 
 
 if __name__ == "__main__":
     found = list(problems(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__ +
                                        "/../..").resolve()))
-    print("\n".join(found) or f"{len(FOLDERS)} folders, all arrows point down")
+    print("\n".join(found) or f"{len(FOLDERS)} folders; all includes are allowed")
     sys.exit(bool(found))

@@ -31,7 +31,7 @@ def module_problems(root: pathlib.Path):
     listed = "tools/report/viewer/modules.txt"
     order = (root / listed).read_text().split() + ["viewer"]
     if sorted(order) != sorted(texts):
-        yield f"{listed}: {sorted(set(order) ^ set(texts))} here or there alone"
+        yield f"{listed}: {sorted(set(order) ^ set(texts))} not listed, or file not found"
         return
     used = {"viewer": set()}
     for name in order:
@@ -40,17 +40,17 @@ def module_problems(root: pathlib.Path):
             wanted = set(re.findall(r"\w+", names))
             used.setdefault(module, set()).update(wanted)
             if order.index(module) >= order.index(name):
-                yield f"{where}: imports {module}, which comes later"
+                yield f"{where}: imports {module}, which is listed later"
             for one in sorted(wanted - exports.get(module, set())):
                 yield f"{where}: imports '{one}', which {module} does not export"
             for one in sorted(wanted):
                 if len(re.findall(rf"\b{one}\b", text)) < 2:
-                    yield f"{where}: imports '{one}' and does not use it"
+                    yield f"{where}: imports '{one}' but does not use it"
         if len(re.findall(r"^import ", text, re.M)) != len(IMPORT.findall(text)):
-            yield f"{where}: an import of another form"
+            yield f"{where}: unsupported form of import"
     for name, names in exports.items():
         for one in sorted(names - used.get(name, set())):
-            yield f"{places[name]}: exports '{one}', which nobody imports"
+            yield f"{places[name]}: exports '{one}', which no module imports"
 
 
 def syntax_problems(root: pathlib.Path):
@@ -70,8 +70,8 @@ def line_problems(root: pathlib.Path):
         if file.suffix == ".css":
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 if len(line) > COLUMNS or line != line.rstrip():
-                    yield (f"{file.relative_to(root)}:{number}: over {COLUMNS} columns, or "
-                           "space at its end")
+                    yield (f"{file.relative_to(root)}:{number}: more than {COLUMNS} columns, "
+                           "or trailing space")
 
 
 def markup_problems(root: pathlib.Path):
@@ -82,12 +82,12 @@ def markup_problems(root: pathlib.Path):
                 continue
             for number, line in enumerate(file.read_text().splitlines(), 1):
                 if MARKUP.search(line) and not line.startswith("#include"):
-                    yield f"{file.relative_to(root)}:{number}: HTML in C++; tools/report shows JSON"
+                    yield f"{file.relative_to(root)}:{number}: HTML in C++; write JSON instead"
 
 
 if __name__ == "__main__":
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__ + "/../..").resolve()
     checks = (module_problems, syntax_problems, line_problems, markup_problems)
     found = [problem for check in checks for problem in check(root)]
-    print("\n".join(found) or "the viewer is whole, and no C++ writes HTML")
+    print("\n".join(found) or "the viewer is consistent; no C++ code writes HTML")
     sys.exit(bool(found))

@@ -35,7 +35,7 @@ def main() -> None:
     build = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/release"
     listed = build / "compile_commands.json"
     if not listed.exists():
-        sys.exit(f"compile_commands: {listed} does not exist: run make build, or cmake --preset")
+        sys.exit(f"compile_commands: {listed} not found; run make build or cmake --preset release")
     text = json.dumps(entries(json.loads(listed.read_text(encoding="utf-8"))), indent=1) + "\n"
     target = ROOT / "compile_commands.json"
     if target.is_symlink() or not target.exists() or target.read_text(encoding="utf-8") != text:

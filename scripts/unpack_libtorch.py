@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Unpacks the C++ part of the torch and nvidia wheels: unpack_libtorch.py WHEELS_DIR TARGET_DIR.
 
-TARGET_DIR gets include/, lib/ and licenses/. All shared libraries lie side by side in lib/, where
-libtorch's own search path ($ORIGIN) finds them. Of the headers only torch's own are kept: the wheel
-also carries fmt, pybind11 and protobuf, which would shadow the system's; of NVIDIA's, NCCL's. The
-CUDA half of torch is kept where the CUDA wheels are there too.
+Writes include/, lib/ and licenses/ to TARGET_DIR. All shared libraries are placed side by side in
+lib/, because libtorch searches there ($ORIGIN). Only torch's own headers and those of NCCL are
+kept: the wheel also contains fmt, pybind11 and protobuf, which would shadow those of the system.
+The CUDA part of torch is kept if the CUDA wheels are present.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ void append_to(const std::filesystem::path& file, std::string_view bytes) {
 void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
   if (size_of(file) <= size) return;
   if (repeated([&] { return ::truncate(file.c_str(), static_cast<off_t>(size)); }) != 0)
-    throw Error(file.string() + ": cannot be cut: " + std::strerror(errno));
+    throw Error(file.string() + ": cannot be truncated: " + std::strerror(errno));
 }
 
 void AppendedFile::open(const TrainState& state, std::filesystem::path file) {

@@ -68,17 +68,16 @@ void CallbackList::check_metrics() {
     named.publishes = std::move(names);
     for (const auto& name : named.publishes) {
       if (is_own_figure(name))
-        throw ConfigError(fmt::format(
-            "{0} names '{1}' in publishes(), which the training itself says of every step: choose "
-            "another name, such as 'my/{1}'",
-            named.title().text(), name));
+        throw ConfigError(
+            fmt::format("{0}: publishes() contains '{1}', a metric that the trainer itself "
+                        "reports; choose another name, e.g. 'my/{1}'",
+                        named.title().text(), name));
       if (name.find('*') != std::string::npos) continue;
       if (const auto [owner, is_new] = owners.emplace(name, &named);
           !is_new && owner->second != &named)
-        throw ConfigError(fmt::format(
-            "callbacks.{} and callbacks.{} both publish '{}', so that nobody could tell whose it "
-            "is: leave one out",
-            owner->second->name, named.name, name));
+        throw ConfigError(
+            fmt::format("callbacks.{} and callbacks.{} both publish '{}'; remove one of them",
+                        owner->second->name, named.name, name));
     }
   }
   for (const auto& named : all_)
@@ -92,15 +91,14 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
   for (const auto& named : all_) std::ranges::copy(named.publishes, std::back_inserter(published));
   for (const auto& named : all_)
     if (has(named.withdrawn, name))
-      throw ConfigError(fmt::format(
-          "callbacks.{}: '{}' will never come: with this detector and these data callback '{}' "
-          "does not publish it{}",
-          watcher.name, name, named.name, suggestion(name, published)));
+      throw ConfigError(
+          fmt::format("callbacks.{}: '{}' is never published: with this detector and this data, "
+                      "callback '{}' does not publish it{}",
+                      watcher.name, name, named.name, suggestion(name, published)));
   if (is_own_figure(name) || name.starts_with("loss_"))
     throw ConfigError(fmt::format(
-        "callbacks.{}: '{}' is a metric of every training step, on that step's batch alone; "
-        "metrics to watch are published by callbacks, such as 'val/loss' by "
-        "[callbacks.validation_loss]",
+        "callbacks.{}: '{}' is computed on a single training batch and cannot be watched; watch a "
+        "metric that a callback publishes, e.g. 'val/loss' by [callbacks.validation_loss]",
         watcher.name, name));
   throw ConfigError(fmt::format("callbacks.{}: no callback of this run publishes '{}'{}",
                                 watcher.name, name, suggestion(name, published)));
@@ -110,9 +108,8 @@ void CallbackList::tell_what_never_came(const TrainState& state) const {
   for (const auto& named : all_)
     for (const auto& name : named.watches)
       if (!state.latest.contains(name))
-        log_warning(
-            "callbacks.{} waited for '{}', which nobody has published in this run: it did nothing",
-            named.name, name);
+        log_warning("callbacks.{} did nothing: '{}' was never published in this run", named.name,
+                    name);
 }
 
 void CallbackList::call(const Named& named, const char* hook, TrainState& state,
@@ -144,7 +141,7 @@ void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)
     due += named.when && is_due(*named.when) ? 'x' : ' ';
     may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
   }
-  if (may_differ) due = state.cluster->broadcast("what is due", due);
+  if (may_differ) due = state.cluster->broadcast("due callbacks", due);
   DoAll all;
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (due[i] == 'x')
@@ -196,7 +193,7 @@ void CallbackList::load(TrainState& state, const std::map<std::string, std::stri
         with_tensors->load_tensors(state, found->second);
     } catch (...) {
       throw Error(fmt::format(
-          "the checkpoint's state of {} cannot be used; was it written by another version? {}",
+          "cannot load the checkpoint's state of {}; was it written by another version? {}",
           named.title().text(), what_is_thrown()));
     }
 }

@@ -54,8 +54,8 @@ std::vector<Edit> read_edits(const fs::path& run) {
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     const bool is_last = begin + line.size() + 1 == text.size();
     if (json.is_discarded() && is_last) {
-      log_warning("{}:{}: the line is cut short, so that it never took effect: it is removed",
-                  file.string(), number);
+      log_warning("{}:{}: removed an incomplete line, which never took effect", file.string(),
+                  number);
       cut_file(file, begin);
       break;
     }
@@ -65,8 +65,8 @@ std::vector<Edit> read_edits(const fs::path& run) {
                        json.at("to"), line + "\n"});
     } catch (const nlohmann::json::exception&) {
       throw Error(
-          fmt::format("{}:{}: not an edit, which has after_step, name and to; the run "
-                      "cannot be repeated without it: repair or remove the line",
+          fmt::format("{}:{}: not an edit with after_step, name and to; repair or remove the line, "
+                      "since the run cannot be repeated without it",
                       file.string(), number));
     }
   }
@@ -99,7 +99,7 @@ std::string edits_text(const fs::path& run, std::int64_t until) {
   for (const auto& [name, edit] : last)
     texts.push_back(fmt::format("{} = {} after step {}", name, edit.to, edit.after_step));
   if (texts.empty()) return {};
-  return fmt::format("; edits are repeated: {}; NAME = \"withdraw\" in {} takes one back",
+  return fmt::format("; repeating edits: {}; write NAME = \"withdraw\" to {} to withdraw one",
                      joined(texts), (run / "edit.toml").string());
 }
 

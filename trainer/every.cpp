@@ -37,8 +37,8 @@ Period parse_period(std::string_view text, const std::string& where) {
     }
   }
   throw ConfigError(fmt::format(
-      "{}: \"{}\" is no period; write it as \"500 steps\", \"1 epoch\" or \"10 minutes\"", where,
-      text));
+      "{}: \"{}\" is not a period; expected e.g. \"500 steps\", \"1 epoch\" or \"10 minutes\"",
+      where, text));
 }
 
 void check_period(const Config& table, std::string_view key, std::string_view text) {
@@ -74,9 +74,9 @@ Condition::Condition(std::string_view text, const std::string& where) {
   constexpr std::string_view kComparisons[] = {"<", "<=", ">", ">=", "==", "!="};
   is_one = is_one && read == number.size() && std::isfinite(number_);
   if (!is_one || std::ranges::find(kComparisons, compare_) == std::end(kComparisons))
-    throw ConfigError(
-        fmt::format("{}: \"{}\" is no condition; write it as \"epoch >= 8\" or \"bbox/AP > 0.3\"",
-                    where, text));
+    throw ConfigError(fmt::format(
+        "{}: \"{}\" is not a condition; expected e.g. \"epoch >= 8\" or \"bbox/AP > 0.3\"", where,
+        text));
 }
 
 bool Condition::holds(const TrainState& state) const {

@@ -17,9 +17,9 @@ constexpr std::int64_t kRecords = 3;      // maximum number of records per run
 std::string keep(const StepRecord& record, const std::filesystem::path& run) {
   try {
     const auto folder = write_step_record(run / "diverged", record);
-    return fmt::format("; to look into it: trainer run --replay {}", folder.string());
+    return fmt::format("; to repeat it: trainer run --replay {}", folder.string());
   } catch (const Error& problem) {
-    return fmt::format("; it could not be kept: {}", problem.what());
+    return fmt::format("; cannot record it: {}", problem.what());
   }
 }
 
@@ -34,13 +34,13 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
   if (at.bad_in_a_row >= kMostInARow && !train.returns()) {
     auto after = at;
     after.step += 1;
-    throw Diverged(fmt::format("{}; that was the {}th such step in a row: lower optimizer.lr, set "
-                               "optimizer.clip_norm, or look at the data",
+    throw Diverged(fmt::format("{}; this is the {}th such step in a row: lower optimizer.lr, set "
+                               "optimizer.clip_norm, or check the data",
                                message, at.bad_in_a_row),
                    std::move(after));
   }
   const bool is_news = at.bad_in_a_row == 1 || !kept.empty();
-  log_formatted(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; the step is skipped{}",
+  log_formatted(is_news ? spdlog::level::warn : spdlog::level::debug, "{}; skipped the step{}",
                 fmt::make_format_args(message, kept));
 }
 
@@ -49,12 +49,11 @@ void check_has_learned(const Position& at) {
   // A training that only searched for its loss scale has lost nothing.
   if (at.bad_in_a_row == 0 || (!took_none && 2 * at.bad_in_a_row <= at.step)) return;
   const auto why = took_none ? "every step was skipped"
-                             : fmt::format("the last {} were skipped", at.bad_in_a_row);
-  throw Diverged(
-      fmt::format("training ended after step {}, and {}: lower optimizer.lr, set "
-                  "optimizer.clip_norm, or look at the weights that it began with and at the data",
-                  at.step, why),
-      at);
+                             : fmt::format("the last {} steps were skipped", at.bad_in_a_row);
+  throw Diverged(fmt::format("training ended after step {}, but {}: lower optimizer.lr, set "
+                             "optimizer.clip_norm, or check the initial weights and the data",
+                             at.step, why),
+                 at);
 }
 
 bool has_diverged(const Position& at, const TrainOptions& train) {

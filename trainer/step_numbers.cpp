@@ -19,7 +19,7 @@ void StepNumbers::queue(const at::Tensor& measured, const at::Tensor& moved) {
   for (const auto& own : losses_)
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (own.size() % count() != 0 || own[i].first != losses_[0][i % count()].first)
-        throw Error(title_ + " gave other losses for one batch of the step than for another");
+        throw Error(title_ + " returned different losses for two batches of a step");
       all.push_back(own[i].second);
     }
   decisive_ = at::stack(all);

@@ -57,14 +57,14 @@ json to_json(const StepRecord& record) {
 }
 
 StepRecord from_json(const json& saved) {
-  if (saved.at("format") != kStepFormat) throw Error("its format is of another version");
+  if (saved.at("format") != kStepFormat) throw Error("its format is that of another version");
   StepRecord record;
   saved.at("seed").get_to(record.info.seed);
   saved.at("step").get_to(record.info.step);
   saved.at("figures").get_to(record.with_figures);
   const auto batches = saved.at("batches").get<std::int64_t>();
   if (batches < 1 || batches > kMostBatches)
-    throw Error(fmt::format("{} batches make no step", batches));
+    throw Error(fmt::format("invalid number of batches: {}", batches));
   record.batches.resize(static_cast<std::size_t>(batches));
   saved.at("lr").get_to(record.lr);
   saved.at("loss_scale").at("factor").get_to(record.loss_scale.factor);
@@ -112,10 +112,10 @@ StepRecord read_step_record(const fs::path& folder) {
   try {
     record = from_json(json::parse(read_file(folder / kRecord)));
   } catch (const json::exception& problem) {
-    throw Error(
-        fmt::format("{} is no record of a step: {}: {}", folder.string(), kRecord, problem.what()));
+    throw Error(fmt::format("{} is not a record of a step: {}: {}", folder.string(), kRecord,
+                            problem.what()));
   } catch (const Error& problem) {
-    throw Error(fmt::format("{} is no record of a step: {}", folder.string(), problem.what()));
+    throw Error(fmt::format("{} is not a record of a step: {}", folder.string(), problem.what()));
   }
   record.config = read_file(folder / kConfig);
   record.model = read_safetensors(folder / kModelFile);

@@ -32,7 +32,7 @@ StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
     const auto name = cluster.name(static_cast<std::int64_t>(rank));
     const auto& theirs = all[rank][0].gradients;
     if (theirs.size() != gradients.size())
-      throw Error(fmt::format("{} trains {} parameters, the chief {}", name, theirs.size(),
+      throw Error(fmt::format("{} trains {} parameters, rank 0 trains {}", name, theirs.size(),
                               gradients.size()));
     for (std::size_t i = 0; i < theirs.size(); ++i)
       if (theirs[i] == '1') gradients[i] = '1';
@@ -40,8 +40,8 @@ StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
       if (!std::ranges::equal(chiefs.losses, report.losses, {}, &Scalars::value_type::first,
                               &Scalars::value_type::first))
         throw Error(fmt::format(
-            "{} gave other losses on {} than on the chief: each must give the same ones", title,
-            name));
+            "{} returned other losses on {} than on rank 0; all ranks must return the same ones",
+            title, name));
       leaves.push_back(&report);
     }
   }

@@ -44,64 +44,61 @@ struct TrainOptions {
 
   void describe(Options& o) {
     o.add("epochs", epochs, "length of the training", {.min = 0, .unit = "epochs"});
-    o.add("max_steps", max_steps, "stop there even before train.epochs; 0: no such limit",
+    o.add("max_steps", max_steps,
+          "maximum number of steps, also before train.epochs; 0 = unlimited",
           {.min = 0, .unit = "steps"});
-    o.add("seed", seed, "of initial weights, order of data and every random draw",
+    o.add("seed", seed, "seed of initial weights, data order and every random draw",
           {.min = 0, .max = kAnySeed});
     o.add("device", device,
-          "what computes: the processor, or a GPU a process (a plug-in's operators)",
+          "device: \"cpu\", or \"cuda\" with one GPU per process (operators of a plug-in)",
           device_kinds());
-    o.add("precision", precision, "of convolutions and matrix products; fp16 scales its losses");
-    o.add("eval_precision", eval_precision, "the same of detecting in images; tf32 holds for both",
+    o.add("precision", precision,
+          "precision of convolutions and matrix products; fp16 uses loss scaling");
+    o.add("eval_precision", eval_precision, "precision of inference; tf32 applies to both",
           {FloatType::fp32, FloatType::bf16, FloatType::fp16});
-    o.add("loss_scale", loss_scale, "factor of the losses in fp16; 0: looked for while training",
-          {.min = 0, .max = 16777216});
+    o.add("loss_scale", loss_scale, "loss scale of fp16; 0 = dynamic", {.min = 0, .max = 16777216});
     o.add("gradient_type", gradient_type,
-          "of gradients between ranks; their sums are fp32 all the same",
+          "type of gradients sent between ranks; sums are always fp32",
           {FloatType::fp32, FloatType::bf16, FloatType::fp16});
-    o.add("deterministic", deterministic, "the same run gives the same bytes");
-    o.add("threads", threads, "of the maths; 0: all cores", {.min = 0, .max = 4096});
-    o.add(
-        "micro_batch", micro_batch,
-        "compute so many images alone, each with train.threads, so that 1, 2, 4 ... ranks give the "
-        "same bytes; 0: a rank's batch at once",
-        {.min = 0, .max = 4096, .unit = "images"});
+    o.add("deterministic", deterministic, "give the same bytes in every run");
+    o.add("threads", threads, "number of compute threads; 0 = all cores", {.min = 0, .max = 4096});
+    o.add("micro_batch", micro_batch,
+          "number of images computed together, with train.threads threads, so that 1, 2, 4 ... "
+          "ranks give the same bytes; 0 = the whole batch of a rank",
+          {.min = 0, .max = 4096, .unit = "images"});
     o.add("passes", passes,
-          "compute a batch in so many parts, one after the other, each in a part of the memory",
+          "number of parts of a batch, computed one after the other to use less memory",
           {.min = 1, .max = 4096});
-    o.add("output", output, "folder that run folders are made in").decides(Decides::run);
+    o.add("output", output, "folder in which run folders are created").decides(Decides::run);
     o.add("rank_timeout", rank_timeout,
-          "of several ranks, how long the others, or data, are waited for before all are ended",
+          "timeout for other ranks and for data with several ranks; then all ranks stop",
           {.min = 1, .max = 1e6})
         .decides(Decides::run);
     o.add("price_per_hour", price_per_hour,
-          "of all machines of the training together, in any currency: record.json and the log then "
-          "have what it has cost; 0: not known",
+          "price of all machines together per hour, in any currency, for the cost in record.json "
+          "and the log; 0 = unknown",
           {.min = 0, .max = 1e9})
         .decides(Decides::run);
-    o.add(
-        "on_divergence", on_divergence,
-        "after ten steps in a row whose losses or gradients are not finite: end with an error, or "
-        "return to the newest checkpoint before them");
-    o.add(
-        "on_return", on_return,
-        "what is different after a return: half the learning rate, or other data, those after the "
-        "last of these steps");
+    o.add("on_divergence", on_divergence,
+          "action after ten steps in a row with losses or gradients that are not finite: end with "
+          "an error, or return to the newest checkpoint before them");
+    o.add("on_return", on_return,
+          "change after a return: half the learning rate, or other data, from after the last of "
+          "these steps");
   }
 
   /// Throws ConfigError for values that contradict each other.
   void check(const Config& table) const {
     require(table, "precision", precision != FloatType::tf32 || device == "cuda",
-            "= \"tf32\" is for device = \"cuda\" alone");
+            "= \"tf32\" requires device = \"cuda\"");
     require(table, "loss_scale", loss_scale == 0 || precision == FloatType::fp16,
-            "is for precision = \"fp16\" alone");
+            "requires precision = \"fp16\"");
     if (micro_batch == 0) return;
-    require(
-        table, "micro_batch", threads > 0,
-        "needs train.threads, the number of threads that compute a micro-batch, since it decides "
-        "the bytes: set train.threads = 1, or more if a rank has more cores than micro-batches");
+    require(table, "micro_batch", threads > 0,
+            "requires train.threads, the number of threads per micro-batch, which determines the "
+            "bytes; set train.threads = 1, or more if a rank has more cores than micro-batches");
     require(table, "micro_batch", gradient_type == FloatType::fp32,
-            "needs train.gradient_type = \"fp32\": each rank would round its own sums");
+            "requires train.gradient_type = \"fp32\", since each rank would round its own sums");
   }
 };
 

@@ -20,15 +20,15 @@ namespace {
 void check_name(const std::string& name, const std::vector<std::string>& allowed,
                 const StepFigures& of_step) {
   if (is_own_figure(name) || std::ranges::count(of_step, name, &StepFigure::name) > 0)
-    throw Error(fmt::format(
-        "it publishes '{0}', which the training itself says of every step: choose another name, "
-        "such as 'my/{0}'",
-        name));
+    throw Error(
+        fmt::format("it publishes '{0}', a metric that the trainer itself reports; choose another "
+                    "name, e.g. 'my/{0}'",
+                    name));
   if (std::ranges::none_of(allowed, [&](const auto& one) { return matches_wildcards(one, name); }))
     throw Error(
-        fmt::format("it publishes '{}', which its publishes() does not name ({}): add it there, so "
-                    "that others can watch it",
-                    name, allowed.empty() ? "it names nothing" : "it names " + joined(allowed)));
+        fmt::format("it publishes '{}', which its publishes() does not contain ({}); add it there, "
+                    "so that other callbacks can watch it",
+                    name, allowed.empty() ? "it is empty" : "it contains " + joined(allowed)));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
                           duration_text(waited_s));
   if (const auto work = data.report().in_work; !work.empty())
-    text += fmt::format("; '{}' works on {}", work[0].stage, work[0].sample);
+    text += fmt::format("; stage '{}' processes {}", work[0].stage, work[0].sample);
   throw NoData(text);
 }
 
@@ -289,7 +289,7 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
       check_patience(plan_, seconds_since(asked), *data_);
     }
     auto delivery = data_->next();
-    if (!delivery) throw Error("the training data ended before the training did");
+    if (!delivery) throw Error("the training data ended before the training");
     Event(EventKind::batch, "batch", "images " + ids({&delivery->value, 1}), delivery->number)
         .set_bytes(static_cast<std::int64_t>(delivery->value.bytes()));
     at.images += static_cast<std::int64_t>(delivery->value.size());
@@ -379,14 +379,12 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   state_.scalars = std::move(end.scalars);
   if (end.rejected.empty()) {
     if (at.bad_in_a_row > 1 && state_.is_chief)
-      log_info("{} in a row were skipped, up to step {}", counted(at.bad_in_a_row, "step"),
-               at.step);
+      log_info("skipped {} in a row, up to step {}", counted(at.bad_in_a_row, "step"), at.step);
     at.bad_in_a_row = 0;
     if (at.step + 1 >= at.failing_step) at.failing_step = 0;
   } else if (end.overflow) {
     at.overflow_steps += 1;
-    log_info("step {}: {}; the loss scale is {} from here on", at.step + 1, end.rejected,
-             at.loss_scale.factor);
+    log_info("step {}: {}; loss scale is now {}", at.step + 1, end.rejected, at.loss_scale.factor);
   } else if (!state_.is_chief) {
     at.bad_steps += 1;  // rank 0 also rejects it, records it and warns
     at.bad_in_a_row += 1;

@@ -47,7 +47,7 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
       order_(cut_.images > 0 ? SumOrder::tree : SumOrder::fastest),
       rank_sum_(cluster, device_.type(), order_) {
   if (device_.is_cpu() && !cpu_multiplies(type_))
-    log_warning("this processor has no instructions for {}: it will be slower than fp32",
+    log_warning("this CPU has no instructions for {}; it will be slower than fp32",
                 value_name(train.precision));
   if (cluster.size() == 1 && cut_.images == 0) return;
   sync_ = make_gradient_sync(device_.type(), cluster, order_);
@@ -162,8 +162,8 @@ StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
   auto all = over_all_ranks(cluster_, std::move(mine), model_.title());
   if (all.statistics_alone)  // on all ranks, even if their values happen to be unchanged
     throw Error(model_.title() +
-                " keeps running statistics of each micro-batch alone, which would depend on who "
-                "computes it: set train.micro_batch = 0");
+                " keeps running statistics of single micro-batches, which would depend on the rank "
+                "that computes them; set train.micro_batch = 0");
   if (buckets_) buckets_->hand_out(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())
@@ -220,7 +220,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   }
   end.rejected = fmt::format("the gradient of '{}' is not finite", done.not_finite);
   if (scaled && !searches)
-    end.rejected += fmt::format(" (train.loss_scale = {}: a smaller one may do, or 0)", factor);
+    end.rejected += fmt::format(" (train.loss_scale = {}; try a smaller one, or 0)", factor);
   end.overflow = searches && scale.shrink();
   return end;
 }

@@ -27,7 +27,7 @@ fs::path with_suffix(fs::path folder, const char* suffix) { return folder += suf
 /// Throws filesystem_error.
 void move(const fs::path& from, const fs::path& to) {
   if (const auto problem = rename_path(from, to))
-    throw fs::filesystem_error("cannot be renamed", from, to, problem);
+    throw fs::filesystem_error("cannot rename", from, to, problem);
 }
 
 void exchange(const fs::path& a, const fs::path& b) {
@@ -70,13 +70,12 @@ void PartFolder::publish() try {
     move(part_, folder_);
   sync_path(folder_.parent_path());
 } catch (const fs::filesystem_error& problem) {
-  throw Error(folder_.string() + ": cannot be made: " + problem.code().message());
+  throw Error(folder_.string() + ": cannot be created: " + problem.code().message());
 }
 
 void PartFolder::refuse_existing() const {
   if (existing_ == Existing::refuse && fs::exists(fs::symlink_status(folder_)))
-    throw ConfigError(folder_.string() +
-                      ": exists already; remove it first, or name another folder");
+    throw ConfigError(folder_.string() + ": already exists; choose another folder or delete it");
 }
 
 }  // namespace millrace

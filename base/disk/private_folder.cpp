@@ -30,13 +30,13 @@ UniqueFd open_private_folder(const char* folder) {
 void make_private_folder(const std::filesystem::path& folder) {
   if (open_private_folder(folder.c_str())) return;
   const int reason = errno;
-  const auto why = reason == EPERM
-                       ? std::string("belongs to another user, or others may write into it")
-                   : reason == ENOTDIR || reason == ELOOP
-                       ? std::string("is a file or a symbolic link")
-                       : std::string("cannot be made or opened (") + std::strerror(reason) + ")";
-  throw Error(folder.string() + ": is not a folder of this user alone: " + why +
-              "; nothing in it is read or written. Remove it, if need be as its owner or root");
+  const auto why =
+      reason == EPERM ? std::string("it belongs to another user, or other users can write to it")
+      : reason == ENOTDIR || reason == ELOOP
+          ? std::string("it is a file or a symbolic link")
+          : std::string("it cannot be created or opened (") + std::strerror(reason) + ")";
+  throw Error(folder.string() + ": not a private folder of this user: " + why +
+              "; it is not used. Delete it (as its owner or root if necessary)");
 }
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ namespace {
 Spool::Spool(std::filesystem::path folder) : folder_(std::move(folder)) {
   std::string name = folder_ / ".millrace-XXXXXX";
   fd_ = UniqueFd(::mkostemp(name.data(), O_CLOEXEC));
-  if (!fd_) fail(folder_, "no file can be made here");
+  if (!fd_) fail(folder_, "cannot create a file in this folder");
   ::unlink(name.c_str());
 }
 
@@ -33,7 +33,7 @@ void Spool::add(std::string_view bytes) {
 }
 
 SharedBytes Spool::mapped() const {
-  return map_file(fd_, size_, folder_, "a file of this folder cannot be mapped");
+  return map_file(fd_, size_, folder_, "cannot map a file of this folder");
 }
 
 void release_pages(std::string_view mapped) {

@@ -70,8 +70,8 @@ UniqueFd open_folder(const Where& place) {
   if (place.options.is_private) {
     auto fd = open_private_folder(folder);
     if (!fd)
-      say_line({place.options.name, ": its last events are not written: ", place.folder,
-                " cannot be opened as a folder of this user alone"});
+      say_line({place.options.name, ": cannot save the last events: ", place.folder,
+                " is not a private folder of this user"});
     return fd;
   }
   ::mkdir(folder, 0777);
@@ -145,7 +145,7 @@ bool write_last_events(std::string_view why) {
   }
   if (done) written_at = Clock::now().time_since_epoch().count();
   if (done && place->options.is_private)
-    say_line({place->options.name, ": ", why, ": its last events are in ", place->file});
+    say_line({place->options.name, ": ", why, ": last events saved to ", place->file});
   is_being_written = false;
   return done;
 }

@@ -27,7 +27,7 @@ constexpr auto kNap = std::chrono::milliseconds(5);
 UniqueFd file_without_name() {
   auto name = (std::filesystem::temp_directory_path() / "millrace-command-XXXXXX").string();
   UniqueFd file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file) throw Error(name + ": cannot be made: " + std::strerror(errno));
+  if (!file) throw Error(name + ": cannot be created: " + std::strerror(errno));
   ::unlink(name.c_str());
   return file;
 }
@@ -64,7 +64,7 @@ ChildProcess::ChildProcess(const std::string& command, const std::vector<std::st
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (problem == 0) return;
-  throw Error("/bin/sh cannot be started: " + std::string(std::strerror(problem)));
+  throw Error("cannot start /bin/sh: " + std::string(std::strerror(problem)));
 }
 
 ChildProcess::~ChildProcess() { end(); }

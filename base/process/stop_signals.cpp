@@ -18,7 +18,7 @@ std::atomic<Clock::rep> noted_at = 0;
 std::atomic<int> exit_code = 0;     // exit code of ExitAtSignal
 std::atomic<bool> is_done = false;  // set by work_is_done
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<Clock::rep>::is_always_lock_free,
-              "a signal handler may use them");
+              "signal handlers may use lock-free atomics only");
 // Set before the handlers that read them are installed.
 std::string_view why_at_exit;
 int exit_code_when_given_up = 0;

@@ -14,7 +14,7 @@ namespace millrace {
 struct ScalarWriterOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "how often; losses are means over so long, rates and counts the last")
+    o.add("every", every, "interval; losses are means over it, rates and counts the last values")
         .decides(Decides::run);
   }
 };

@@ -41,7 +41,8 @@ class ScoreHistory {
     for (const auto& [name, target] : targets) {
       const auto score = std::ranges::find(last_, name, &Scalars::value_type::first);
       if (score == last_.end())
-        throw Error(fmt::format("callbacks.evaluate.targets: the detector gives no {}", name));
+        throw Error(
+            fmt::format("callbacks.evaluate.targets: the detector does not predict {}", name));
       if (!(score->second >= target)) return std::nullopt;
       reached.push_back(fmt::format("{} {:.4f} of {}", name, score->second, target));
     }

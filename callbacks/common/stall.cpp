@@ -16,7 +16,7 @@ std::string data_text(const FlowReport& report) {
   for (const auto& work : report.in_work)
     text += fmt::format("\n  stage '{}' has worked on {} for {}", work.stage, work.sample,
                         duration_text(work.seconds));
-  if (report.in_work.empty()) text += "\n  no stage works on anything";
+  if (report.in_work.empty()) text += "\n  no stage is processing anything";
   if (report.stages.empty()) return text;
   text += "\n  waiting:";
   for (std::size_t k = 0; k + 1 < report.stages.size(); ++k)

@@ -14,8 +14,8 @@
 namespace millrace {
 
 void WatchOptions::describe(Options& o) {
-  o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
-  o.add("better", better, "which values are better");
+  o.add("metric", metric, "name of a metric that a callback publishes, as in metrics.jsonl");
+  o.add("better", better, "direction of improvement");
 }
 
 namespace {
@@ -38,8 +38,7 @@ std::optional<double> WatchedMetric::in(const Scalars& scalars) {
   if (found == scalars.end()) return std::nullopt;
   if (found->second != -1 || !is_score(name_)) return found->second;
   if (!std::exchange(has_warned_, true))
-    log_warning("{} is -1: the validation split has no such objects, so that no value is compared",
-                name_);
+    log_warning("ignoring {}, which is -1: the validation split has no such objects", name_);
   return std::nullopt;
 }
 
@@ -52,9 +51,10 @@ bool WatchedMetric::improves(double value) {
 
 void Stall::Options::describe(millrace::Options& o, const std::string& then) {
   watch.describe(o);
-  o.add("patience", patience, "new values in a row that may be no better; at one more, " + then,
+  o.add("patience", patience,
+        "maximum number of new values in a row without improvement; after one more, " + then,
         {.min = 0});
-  o.add("min_delta", min_delta, "a value is better if it is so by more than this", {.min = 0});
+  o.add("min_delta", min_delta, "change that an improvement must exceed", {.min = 0});
 }
 
 void Stall::add(double value, const Moment& of) {
@@ -67,7 +67,7 @@ void Stall::add(double value, const Moment& of) {
 }
 
 std::string Stall::text() const {
-  if (!metric_.best()) return fmt::format("no {} that is a number", metric_.name());
+  if (!metric_.best()) return fmt::format("no valid {}", metric_.name());
   return fmt::format("no {} better than {:.4g}, of step {}, in the last {}", metric_.name(),
                      *metric_.best(), best_step_, bad_);
 }

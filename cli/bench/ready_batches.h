@@ -21,7 +21,7 @@ class ReadyBatches final : public DataFlow<Batch> {
       if (!delivery) break;
       batches_.push_back(std::move(*delivery));
     }
-    if (batches_.empty()) throw Error("the data has no batch to measure with");
+    if (batches_.empty()) throw Error("the data set yields no batch to measure");
   }
 
   std::optional<Delivery<Batch>> next() override { return batches_[next_++ % batches_.size()]; }

@@ -63,22 +63,22 @@ struct FlowMeasurement {
   /// with this number of threads faster.
   std::string verdict(int threads) const {
     constexpr double kHardlyEver = 0.1;
-    if (batches == 0) return "no batch came";
+    if (batches == 0) return "the flow yielded no batch";
     if (flow.wait_s < kHardlyEver * wall_s)
-      return "the flow waits for the consumer: it is fast enough";
+      return "the flow waits for the consumer, so it is fast enough";
     const double waits = std::min(100.0, 100 * flow.wait_s / wall_s);
     const auto* stage = bottleneck();
     if (!stage || busy_s <= 0)
       return fmt::format(
-          "the consumer waits {:.0f} % of the time for the data servers (data.source): measure "
-          "them with `trainer bench dataflow` where they run",
+          "the consumer waits {:.0f} % of the time for the data servers (data.source); measure "
+          "them with `trainer bench dataflow` on their machines",
           waits);
     return fmt::format(
         "the consumer waits {:.0f} % of the time; {} takes {:.0f} % of the busy time: {}", waits,
         stage->name, 100 * stage->busy_s / busy_s,
         threads < oneapi::tbb::info::default_concurrency()
             ? "add threads"
-            : "all cores have a thread, so only more cores or less work help");
+            : "every core has a thread; use more cores or reduce the work");
   }
 };
 
@@ -180,15 +180,15 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
   print_formatted("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
                   counted(m.images, "image"), counted(threads, "thread"));
   print_formatted(
-      "  {:8.1f} images/s   {:.1f} an s of CPU, {:.0f} MB/s of batches, {:.0f} % padding\n", rate,
-      share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
+      "  {:8.1f} images/s   {:.1f} per s of CPU time, {:.0f} MB/s of batches, {:.0f} % padding\n",
+      rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
       100 * m.padding_share());
   if (floors.decode_images_per_s > 0) {  // the source has JPEG files
-    print_formatted("  {:8.1f} images/s   JPEG decode alone: the flow runs at {:.0f} % of it\n",
+    print_formatted("  {:8.1f} images/s   JPEG decoding alone; the flow reaches {:.0f} % of it\n",
                     floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
     print_formatted(
-        "  {:8.2f} ms         of CPU an image; decode {:.2f} + resize {:.2f} + copy {:.2f}, each "
-        "alone, are {:.0f} % of it\n",
+        "  {:8.2f} ms         of CPU time per image; decode {:.2f} + resize {:.2f} + copy {:.2f}, "
+        "measured alone, are {:.0f} % of it\n",
         cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
         100 * share(floors.sum_ms(), cpu_ms));
   }
@@ -212,7 +212,7 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   prepare_opencv();
   const auto began = Clock::now();
   if (arguments.seconds == 0 && arguments.from >= arguments.last())
-    throw ConfigError("--from: leaves none of the batches that --batches asks for");
+    throw ConfigError("--from: must be less than --batches");
   auto recipe = arguments.read(arguments.config);
   if (arguments.threads > 0) recipe.data.threads = arguments.threads;
   const int used = recipe.data.threads > 0 ? static_cast<int>(recipe.data.threads)
@@ -237,7 +237,8 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
   if (!arguments.json) {
     print_measurement(result, floors, used);
-    suggest_next("trainer bench model {}: the slower of the two decides", arguments.config.file);
+    suggest_next("trainer bench model {}; the slower of the two limits training",
+                 arguments.config.file);
     return kDone;
   }
   auto json = to_json(result, floors, used);
@@ -249,26 +250,28 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
 }  // namespace
 
 void add_bench_dataflow(CLI::App& bench, Action& action, ReadFlow* read) {
-  auto [command, arguments] =
-      add_subcommand(bench, action, "dataflow",
-                     "Images/s of the training flow, time of each stage, and "
-                     "decode, resize and copy alone beside it",
-                     bench_dataflow);
+  auto [command, arguments] = add_subcommand(bench, action, "dataflow",
+                                             "Throughput of the training data flow, time per "
+                                             "stage, and decode, resize and copy measured alone",
+                                             bench_dataflow);
   arguments.read = read;
   arguments.config.add_to(command);
   auto* batches =
       command
-          .add_option("--batches", arguments.batches, "stop after this many batches (default 200)")
+          .add_option("--batches", arguments.batches, "number of batches to measure (default 200)")
           ->check(positive());
-  command.add_option("--seconds", arguments.seconds, "or stop after this time")
+  command
+      .add_option("--seconds", arguments.seconds, "measuring time in seconds, instead of --batches")
       ->check(positive())
       ->excludes(batches);
-  command.add_option("--threads", arguments.threads, "of the flow; 0: as data.threads says")
+  command.add_option("--threads", arguments.threads, "threads of the flow; 0 = data.threads")
       ->check(not_negative());
-  command.add_option("--from", arguments.from, "start after this many batches, through a cursor")
+  command
+      .add_option("--from", arguments.from,
+                  "number of batches to skip, by restarting from a cursor")
       ->check(not_negative());
   command.add_flag("--digest", arguments.digest,
-                   "also give a hash of each batch: equal hashes, equal bytes");
+                   "also print a digest of each batch; equal digests mean equal bytes");
   add_json_flag(command, arguments.json);
   add_examples(
       command,

@@ -103,7 +103,8 @@ int bench_load(const BenchEvalArguments& arguments) {
            {"cached_cpu_s", again_cpu}});
   else
     print_formatted(
-        "{:.0f} MB: {:.3f} s ({:.2f} of CPU) the first time, {:.3f} s ({:.2f}) from the cache\n",
+        "{:.0f} MB: first load {:.3f} s ({:.2f} s of CPU time), from the cache {:.3f} s ({:.2f} "
+        "s)\n",
         1e-6 * static_cast<double>(fs::file_size(arguments.annotations)), first, first_cpu, again,
         again_cpu);
   return kDone;
@@ -123,8 +124,8 @@ int bench_eval(const BenchEvalArguments& arguments) {
               {"threads", threads}};
   if (!arguments.json)
     print_formatted(
-        "{} images, {} detections, {}, the least of {}; ms\n  "
-        "{:<6}{:>8}{:>12}{:>12}{:>12}{:>8}{:>8}   floor: bytes read\n",
+        "{} images, {} detections, {}, minimum of {}; ms\n  "
+        "{:<6}{:>8}{:>12}{:>12}{:>12}{:>8}{:>8}   floor: reading the bytes\n",
         arguments.set.images, arguments.set.images * arguments.set.detections,
         counted(static_cast<long long>(threads), "thread"), counted(arguments.rounds, "round"), "",
         "truth", "detections", "evaluate", "all", "CPU", "floor");
@@ -143,7 +144,7 @@ int bench_eval(const BenchEvalArguments& arguments) {
   if (arguments.json)
     print(all);
   else
-    suggest_next("docs/evaluation.md has other evaluators beside these figures");
+    suggest_next("docs/evaluation.md compares other evaluators");
   return kDone;
 }
 
@@ -152,25 +153,29 @@ int bench_eval(const BenchEvalArguments& arguments) {
 void add_bench_eval(CLI::App& bench, Action& action) {
   auto [command, arguments] = add_subcommand(
       bench, action, "eval",
-      "Seconds to read and score a made set of val2017's size, beside reading its bytes",
+      "Time to read and score a generated data set of val2017's size, and to read its bytes alone",
       bench_eval);
-  command.add_option("--images", arguments.set.images, "images of the made set")
+  command
+      .add_option("--images", arguments.set.images, "number of images of the generated data set")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  command.add_option("--detections", arguments.set.detections, "detections of each image")
+  command.add_option("--detections", arguments.set.detections, "number of detections per image")
       ->capture_default_str()
       ->check(CLI::Range(0, 10000));
-  command.add_option("--seed", arguments.set.seed, "of the made set")->capture_default_str();
+  command.add_option("--seed", arguments.set.seed, "seed of the generated data set")
+      ->capture_default_str();
   command
       .add_option("--rounds", arguments.rounds,
-                  "the least of so many counts; 0: the set is only made")
+                  "number of rounds, of which the minimum counts; 0 = only generate the data set")
       ->capture_default_str()
       ->check(not_negative());
-  command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
+  command.add_option("--threads", arguments.threads, "number of threads; 0 = all cores")
+      ->check(not_negative());
   add_option(command, "--folder", arguments.folder, "DIR",
-             "keep the set here: instances.json, boxes.json, masks.json");
-  add_option(command, "--annotations", arguments.annotations, "FILE",
-             "instead: seconds to load this file, the first time and from the cache");
+             "folder to keep the data set in: instances.json, boxes.json, masks.json");
+  add_option(
+      command, "--annotations", arguments.annotations, "FILE",
+      "annotation file whose loading is measured instead, the first time and from the cache");
   add_json_flag(command, arguments.json);
   add_examples(command,
                {"trainer bench eval", "trainer bench eval --images 500 --threads 1 --json"});

@@ -228,13 +228,14 @@ int bench_model(const BenchModelArguments& arguments) {
       counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s), m.images / m.whole_s(),
       byte_text(static_cast<double>(m.peak_rss_bytes)));
   if (m.device)
-    print_formatted("peak memory of the device: {} in tensors, {} reserved\n",
+    print_formatted("peak device memory: {} in tensors, {} reserved\n",
                     byte_text(static_cast<double>(m.device->tensors_bytes)),
                     byte_text(static_cast<double>(m.device->reserved_bytes)));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   if (arguments.work) print_work(m);
-  suggest_next("trainer bench dataflow {}: the slower of the two decides", arguments.config.file);
+  suggest_next("trainer bench dataflow {}; the slower of the two limits training",
+               arguments.config.file);
   return kDone;
 }
 
@@ -242,19 +243,18 @@ int bench_model(const BenchModelArguments& arguments) {
 
 void add_bench_model(CLI::App& bench, Action& action) {
   auto [command, arguments] = add_subcommand(
-      bench, action, "model",
-      "Seconds of a training step or a detection, where they go, and the memory they take",
+      bench, action, "model", "Time of a training step or a detection, by operator, and its memory",
       bench_model);
   arguments.config.add_to(command);
-  command.add_option("--steps", arguments.steps, "that are timed, after two to warm up")
+  command.add_option("--steps", arguments.steps, "number of timed steps, after two to warm up")
       ->capture_default_str()
       ->check(positive());
-  command.add_flag("--inference", arguments.inference,
-                   "detect in the validation images, up to run-length masks, instead of training");
   command.add_flag(
-      "--work", arguments.work,
-      "arithmetic and bytes of each operator; those of millrace::winograd are of the direct sum "
-      "over whole maps, 4 times its own or more");
+      "--inference", arguments.inference,
+      "measure detection in validation images, including run-length masks, instead of training");
+  command.add_flag("--work", arguments.work,
+                   "also print arithmetic and bytes of each operator; for millrace::winograd those "
+                   "of direct convolution, at least 4 times its own");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer bench model configs/maskrcnn.toml --steps 20",
                          "trainer bench model configs/maskrcnn.toml --work",

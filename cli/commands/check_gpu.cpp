@@ -56,17 +56,16 @@ void print_facts(const CheckGpuArguments& arguments, const DeviceTools::Facts& f
 int check_gpu(const CheckGpuArguments& arguments) {
   const auto plugin = load_plugin(arguments.plugin, "--plugin");
   if (const auto kinds = device_kinds(); std::ranges::count(kinds, arguments.device) == 0)
-    throw ConfigError(
-        fmt::format("--device {}: the plug-in {} brings no such device; it is one of {}",
-                    arguments.device, arguments.plugin, fmt::join(kinds, ", ")));
+    throw ConfigError(fmt::format("--device {}: not provided by the plug-in {}; available: {}",
+                                  arguments.device, arguments.plugin, fmt::join(kinds, ", ")));
   const auto tests = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gpu_tests";
   print_facts(arguments, device_facts(arguments.device), tests);
   if (const auto fault = output_fault()) throw Error(*fault);
   if (!std::filesystem::exists(tests))
-    throw Error(fmt::format(
-        "{} is not installed: install the whole package, or build it (cmake --build FOLDER "
-        "--target gpu_tests)",
-        tests.string()));
+    throw Error(
+        fmt::format("{} not found; install the whole package, or build it (cmake --build FOLDER "
+                    "--target gpu_tests)",
+                    tests.string()));
   std::vector<std::string> words{tests.string(), "--device", arguments.device, "--plugin", plugin};
   if (arguments.small) words.emplace_back("--small");
   words.insert(words.end(), arguments.flags.begin(), arguments.flags.end());
@@ -76,7 +75,7 @@ int check_gpu(const CheckGpuArguments& arguments) {
   if (arguments.json) ::dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout has only the JSON object
   open_libtorch_to_next_program();
   ::execv(argv[0], argv.data());
-  throw Error(fmt::format("{} cannot be started: {}", tests.string(), std::strerror(errno)));
+  throw Error(fmt::format("cannot start {}: {}", tests.string(), std::strerror(errno)));
 }
 
 }  // namespace
@@ -84,16 +83,15 @@ int check_gpu(const CheckGpuArguments& arguments) {
 void add_check_gpu(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "check-gpu", check_gpu);
   add_option(command, "flags", arguments.flags, "FLAG",
-             "after --: flags of gtest, such as --gtest_filter");
-  command.add_flag("--small", arguments.small, "tiny models and few steps");
-  command.add_option("--device", arguments.device, "the kind of device, as train.device names it")
+             "gtest flags after --, such as --gtest_filter");
+  command.add_flag("--small", arguments.small, "test with tiny models and few steps");
+  command.add_option("--device", arguments.device, "kind of device, as in train.device")
       ->capture_default_str();
-  add_option(command, "--plugin", arguments.plugin, "FILE",
-             "the plug-in with the device's operators")
+  add_option(command, "--plugin", arguments.plugin, "FILE", "plug-in with the device's operators")
       ->capture_default_str();
   command.add_flag("--json", arguments.json,
-                   "the device as one JSON object in one line of standard output; the tests write "
-                   "to standard error");
+                   "print the device as one JSON object on one line of standard output; the tests "
+                   "write to standard error");
   add_examples(command, {"trainer check-gpu", "trainer check-gpu --small",
                          "trainer check-gpu -- --gtest_filter='Operators.*'"});
 }

@@ -94,15 +94,16 @@ coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
   const auto refuse = [&](const std::string& what) {
     throw ConfigError(fmt::format(
         "{}{}", what,
-        arguments.style.empty() ? fmt::format("; {} is LVIS's (neg_category_ids): --style coco "
-                                              "scores it by COCO's rules",
-                                              arguments.truth)
-                                : ""));
+        arguments.style.empty()
+            ? fmt::format(
+                  "; {} is an LVIS file (neg_category_ids); --style coco applies COCO's rules",
+                  arguments.truth)
+            : ""));
   };
   if (arguments.analyzes())
-    refuse("errors, intervals and comparisons are of COCO's figures, not of LVIS's");
+    refuse("--analyze, --bootstrap, --versus, --csv and --html need COCO's rules, not LVIS's");
   if (options.max_detections.size() > 1)
-    refuse("--max-dets: LVIS has one limit, of an image over all categories");
+    refuse("--max-dets: LVIS has one limit per image, over all categories");
   return options;
 }
 
@@ -123,10 +124,10 @@ void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& tr
 /// Warns about detections that the metrics ignore.
 void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
-    log_warning("{} of images that {} lacks: left out", counted(result.unknown_images, "detection"),
-                truth);
+    log_warning("left out {} of images that are not in {}",
+                counted(result.unknown_images, "detection"), truth);
   if (result.unknown_categories > 0)
-    log_warning("{} of categories that {} lacks: left out",
+    log_warning("left out {} of categories that are not in {}",
                 counted(result.unknown_categories, "detection"), truth);
 }
 
@@ -134,10 +135,9 @@ int coco_eval(const CocoEvalArguments& arguments) {
   const auto iou = iou_types().at(arguments.iou);
   if (iou == coco::IouType::keypoints && arguments.analyzes())
     throw ConfigError(
-        "--iou keypoints: keypoints are scored; errors, intervals and comparisons "
-        "are of bbox and segm");
+        "--iou keypoints: not supported by --analyze, --bootstrap, --versus, --csv and --html");
   if (iou != coco::IouType::box && arguments.voc)
-    throw ConfigError("--voc: Pascal VOC scores boxes; it takes --iou bbox");
+    throw ConfigError("--voc: Pascal VOC scores only boxes; use --iou bbox");
   const auto began = Clock::now();
   std::optional<tbb::global_control> limit;  // threads for reading and scoring
   if (arguments.threads > 0)
@@ -160,17 +160,17 @@ int coco_eval(const CocoEvalArguments& arguments) {
   tell_left_out(result, arguments.truth);
   if (iou != coco::IouType::keypoints && result.stats.front() >= 0)
     if (const auto text = coco::text(coco::limit_cost(*truth, options)); !text.empty())
-      log_warning("{}; --max-dets N, one number, counts more", text);
+      log_warning("{}; raise the limit with --max-dets N (one number)", text);
   if (analysis) write_files(arguments, *analysis, iou);
   if (!arguments.json) {
     print_formatted("{}{}{}", coco::table(result, iou), voc ? coco::table(*voc, *truth) : "",
                     analysis ? analysis_text(*analysis, arguments.analyze) : "");
     suggest_next(!arguments.html.empty() ? "open " + arguments.html
-                 : result.federated      ? "--json has the AP of each category, too"
+                 : result.federated      ? "--json also has the AP of each category"
                  : arguments.analyzes()
                      ? "--html FILE writes this as a page; --versus OTHER.json compares two results"
-                     : "--analyze says what kind of error costs how much; --bootstrap 1000 how far "
-                       "the figures would move");
+                     : "--analyze shows what each kind of error costs; --bootstrap 1000 adds 95 % "
+                       "intervals");
     return kDone;
   }
   Json json = {
@@ -196,43 +196,44 @@ int coco_eval(const CocoEvalArguments& arguments) {
 
 void add_coco_eval(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "coco-eval", coco_eval);
-  add_option(command, "--gt", arguments.truth, "FILE", "annotations, as COCO's instances_*.json")
+  add_option(command, "--gt", arguments.truth, "FILE",
+             "annotations in COCO's format (instances_*.json)")
       ->required();
-  add_option(command, "--dt", arguments.detections, "FILE", "detections, as a COCO results file")
+  add_option(command, "--dt", arguments.detections, "FILE", "detections in COCO's results format")
       ->required();
   command
       .add_option("--iou", arguments.iou,
-                  "what overlaps are measured on: boxes, masks, masks and their boundaries, or "
-                  "keypoints")
+                  "type of overlap: boxes, masks, masks with their boundaries, or keypoints")
       ->required()
       ->check(CLI::Validator(check_iou, "{bbox,segm,boundary,keypoints}"));
   command
-      .add_option("--style", arguments.style,
-                  "whose rules and figures: COCO's or LVIS's (federated: 300 detections per image, "
-                  "APr, APc, APf); LVIS's where images have neg_category_ids or "
-                  "not_exhaustive_category_ids")
+      .add_option(
+          "--style", arguments.style,
+          "rules and metrics: COCO's or LVIS's (federated: 300 detections per image, APr, APc, "
+          "APf); by default LVIS's if images have neg_category_ids or not_exhaustive_category_ids")
       ->check(CLI::IsMember({"coco", "lvis"}))
-      ->default_str("by images");
-  command.add_flag("--class-agnostic", arguments.class_agnostic, "all categories count as one");
+      ->default_str("from the images");
+  command.add_flag("--class-agnostic", arguments.class_agnostic, "treat all categories as one");
   add_voc_flag(command, arguments.voc);
   command
       .add_option("--max-dets", arguments.max_detections,
                   "maximum detections per image and category: AP uses 100, the three AR the first "
-                  "three, all else the third; of LVIS one, per image")
+                  "three values, all others the third; LVIS: one value, per image")
       ->delimiter(',')
-      ->default_str("1,10,100, of keypoints 20, of LVIS 300")
+      ->default_str("1,10,100; keypoints: 20; LVIS: 300")
       ->check(positive());
-  command.add_option("--threads", arguments.threads, "0: all cores")->check(not_negative());
+  command.add_option("--threads", arguments.threads, "number of threads; 0 = all cores")
+      ->check(not_negative());
   command.add_flag("--analyze", arguments.analyze,
-                   "also what kind of error costs how much, confusions, and each class");
+                   "also print the cost of each kind of error, confusions, and each class");
   add_option(command, "--bootstrap", arguments.draws, "N",
-             "95 % intervals from this many resamples of the images, such as 1000")
+             "number of resamples of the images for 95 % intervals, such as 1000")
       ->check(CLI::Range(100, 100000));
-  add_option(command, "--versus", arguments.versus, "FILE",
-             "compare with another results file, by a paired test (1000 resamples unless "
-             "--bootstrap is given)");
-  add_option(command, "--csv", arguments.csv, "FILE", "write a table of the classes");
-  add_option(command, "--html", arguments.html, "FILE", "write everything as one page");
+  add_option(
+      command, "--versus", arguments.versus, "FILE",
+      "results file to compare with by a paired test (1000 resamples unless --bootstrap is given)");
+  add_option(command, "--csv", arguments.csv, "FILE", "CSV file to write, with a row per class");
+  add_option(command, "--html", arguments.html, "FILE", "page to write, with everything");
   add_json_flag(command, arguments.json);
   add_examples(
       command,

@@ -70,7 +70,7 @@ int completion(const CompletionArguments& arguments) {
 void add_completion(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "completion", completion);
   arguments.program = &app;
-  command.add_option("SHELL", arguments.shell, "whose script")
+  command.add_option("SHELL", arguments.shell, "shell to print the script for")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   add_examples(command, {"trainer completion bash >>~/.bash_completion",

@@ -30,8 +30,8 @@ int show_schema(const ConfigArguments& arguments) {
   load_plugins(tree);
   print_text(config_schema().dump(1) + "\n");
   suggest_next(
-      "trainer config --schema >schema.json, and `#:schema ./schema.json` as the first line "
-      "of a configuration: docs/install.md");
+      "trainer config --schema >schema.json, then make `#:schema ./schema.json` the first line of "
+      "a configuration (docs/install.md)");
   return kDone;
 }
 
@@ -51,7 +51,7 @@ int show_model(const ConfigArguments& arguments) {
 
 int config(const ConfigCommandArguments& arguments) {
   if (arguments.schema) return show_schema(arguments);
-  if (arguments.file.empty()) throw ConfigError("CONFIG is required, unless with --schema");
+  if (arguments.file.empty()) throw ConfigError("CONFIG is required without --schema");
   if (names_model(arguments.file)) return show_model(arguments);
   const auto recipe = arguments.load();
   make_callbacks(recipe);  // checks that metrics they need are published
@@ -66,8 +66,8 @@ void add_config(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "config", config);
   arguments.add_to(command)->required(false);
   command.add_flag("--schema", arguments.schema,
-                   "print the JSON schema of configurations instead, for editors; of a "
-                   "configuration with plug-ins, with theirs");
+                   "print the JSON schema of configurations for editors instead, including the "
+                   "plug-ins of CONFIG");
   add_examples(
       command,
       {"trainer config configs/maskrcnn.toml", "trainer config model.safetensors",

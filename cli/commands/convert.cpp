@@ -23,15 +23,17 @@ int convert(const ConvertArguments& arguments) {
   const auto done =
       convert_weights(arguments.in, arguments.out, scheme, insistence(arguments.force));
   if (done.assumed_background)
-    log_warning("{} does not tell whether its background comes first or last: taken as {} has it",
-                arguments.in.string(), done.from);
+    log_warning(
+        "{} does not record whether the background class is first or last; assuming the order of "
+        "{}",
+        arguments.in.string(), done.from);
   if (done.lost_card)
-    log_info("{} cannot say for which model and classes it is, as {} does and a .safetensors can",
+    log_info("{} cannot record its model and classes, as {} does and a .safetensors file can",
              arguments.out.string(), arguments.in.string());
   if (!done.unnamed.empty()) {
-    log_warning("{} without a name of {} keep theirs, such as {}",
+    log_warning("kept the names of {} that {} has no name for, such as {}",
                 counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
-    for (const auto& name : done.unnamed) log_debug("  keeps its name: {}", name);
+    for (const auto& name : done.unnamed) log_debug("  kept name: {}", name);
   }
   const auto heads = done.classes == 0   ? "no heads"
                      : done.classes == 1 ? "heads for 1 class"
@@ -47,7 +49,7 @@ int convert(const ConvertArguments& arguments) {
 }
 
 std::string doc_of_schemes() {
-  std::string doc = "whose names and order of classes OUT gets:";
+  std::string doc = "naming scheme and order of classes of OUT:";
   for (const auto& scheme : schemes()) doc += fmt::format("\n{}: {}", scheme.name, scheme.doc);
   return doc;
 }
@@ -57,11 +59,11 @@ std::string doc_of_schemes() {
 void add_convert(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "convert", convert);
   command
-      .add_option("IN", arguments.in,
-                  "a checkpoint folder, .safetensors, .pth, .pkl or .npz; its own names tell whose "
-                  "they are")
+      .add_option(
+          "IN", arguments.in,
+          "checkpoint folder, .safetensors, .pth, .pkl or .npz; its naming scheme is detected")
       ->required();
-  command.add_option("OUT", arguments.out, "what to write: .safetensors, .pth or .npz")->required();
+  command.add_option("OUT", arguments.out, "file to write: .safetensors, .pth or .npz")->required();
   add_option(command, "--names", arguments.names, "SCHEME", doc_of_schemes())
       ->capture_default_str();
   add_force_flag(command, arguments.force);

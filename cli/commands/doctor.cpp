@@ -40,15 +40,14 @@ using enum coco::Severity;
 constexpr FindingKind kNothing{"nothing-to-train", error, "splits without an image to train on",
                                "training stops before its first step"};
 constexpr FindingKind kRefused{"training-refused", error,
-                               "reasons for which the model cannot learn from these data",
+                               "reasons why the model cannot learn from this data",
                                "training stops before its first step"};
 constexpr FindingKind kDoubtful{"training-doubtful", warning,
-                                "what the model says of a training with these data",
-                                "training begins with this warning"};
-constexpr FindingKind kLimited{"evaluation-limited", warning,
-                               "evaluations that cannot count all objects",
-                               "AP stays below what is found; callbacks.evaluate.max_detections "
-                               "counts more"};
+                                "warnings of the model about training with this data",
+                                "training starts with this warning"};
+constexpr FindingKind kLimited{
+    "evaluation-limited", warning, "evaluations that cannot count all objects",
+    "AP does not count all detections; raise callbacks.evaluate.max_detections"};
 constexpr FindingKind kSource{"source-unreadable", error, "declared sources that cannot be read",
                               "training stops before its first step"};
 
@@ -75,7 +74,8 @@ class Doctor {
     else
       examine_sources();
     if (data.val == data.train && recipe_.sources.empty())
-      report_.unexamined.push_back("data.val, which is data.train: scores will tell nothing new");
+      report_.unexamined.push_back(
+          "data.val, because it is data.train: scores will not measure generalization");
     else if (!data.val.empty())
       examine_split(data.val, /*trains=*/false);
     compare_splits();
@@ -84,9 +84,8 @@ class Doctor {
     if (arguments_.images == "none")
       report_.unexamined.push_back("image files (--images none)");
     else if (arguments_.images == "headers")
-      report_.unexamined.push_back("the pixels of JPEGs (--images headers)");
-    if (!learns_shapes())
-      report_.unexamined.push_back("shapes, which model.masks = false does not use");
+      report_.unexamined.push_back("pixels of JPEG files (--images headers)");
+    if (!learns_shapes()) report_.unexamined.push_back("shapes, because model.masks = false");
     return std::move(report_);
   }
 
@@ -206,8 +205,8 @@ class Doctor {
     }
     report_.add(name, findings);
     report_.unexamined.push_back(
-        "the annotations of [[data.sources]], except what a flow reads of them; to examine a "
-        "folder in COCO's layout, set data.root and data.train to it");
+        "annotations of [[data.sources]] that a flow does not read; to examine a folder in COCO's "
+        "layout, set data.root and data.train to it");
   }
 
   void compare_splits() {
@@ -234,10 +233,10 @@ std::string next_of(const DoctorReport& report, const std::string& config) {
   const auto first = std::ranges::find(
       report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
   if (first != report.findings.end())
-    return fmt::format("mend the errors, first {} of {}; docs/data-checks.md says how",
+    return fmt::format("fix the errors, first {} in {}; see docs/data-checks.md",
                        first->finding.kind.name, first->where);
   return fmt::format("trainer run {}{}", config,
-                     report.findings.empty() ? "" : "; training goes on with what is left");
+                     report.findings.empty() ? "" : "; training uses the remaining data");
 }
 
 /// Reports what `trainer init` would find in a folder of photos and labels. Throws ConfigError if
@@ -245,17 +244,17 @@ std::string next_of(const DoctorReport& report, const std::string& config) {
 int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   if (!arguments.config.overrides.empty() || arguments.images != "all")
     throw ConfigError(folder.string() +
-                      " has no config.toml, so it is examined as data, as `trainer init` does: "
-                      "--set and --images go with a configuration");
+                      " has no config.toml, so it is examined as a data folder, as by `trainer "
+                      "init`; --set and --images need a configuration");
   auto data = read_source(folder, /*format=*/"");
   InitReport report(arguments.json);
   report.examine(folder, data, /*masks=*/choose_type(data, {}) == "maskrcnn");
   const auto images = [](const formats::Split& split) {
     return counted(std::ssize(split.data->images), "image");
   };
-  report.say("split", data.val ? fmt::format("{} to train on, {} to evaluate on",
+  report.say("split", data.val ? fmt::format("{} for training, {} for validation",
                                              images(data.train), images(*data.val))
-                               : images(data.train) + ", which `trainer init` divides");
+                               : images(data.train) + ", which `trainer init` splits");
   if (arguments.json)
     print(report.json);
   else
@@ -295,14 +294,15 @@ int doctor(const DoctorArguments& given) {
 void add_doctor(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "doctor", doctor);
   arguments.config.add_to(command)->description(
-      "a TOML file such as configs/maskrcnn.toml, a run's folder, or a folder of photos and "
-      "labels");
+      "TOML file such as configs/maskrcnn.toml, run folder, or folder of images and labels");
   command
-      .add_option("--images", arguments.images,
-                  "all: decode every image file; headers: read their sizes; none: leave them alone")
+      .add_option(
+          "--images", arguments.images,
+          "check of image files: all = decode each, headers = read sizes, none = do not read")
       ->check(CLI::IsMember({"all", "headers", "none"}))
       ->capture_default_str();
-  add_option(command, "--max", arguments.max_examples, "N", "examples of each kind of finding")
+  add_option(command, "--max", arguments.max_examples, "N",
+             "maximum number of examples per kind of finding")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);

@@ -82,10 +82,10 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
     else if (!tree.find_path("data.root") && trained.find_path("data.root"))
       take_keys(tree, trained, {"data.root", "data.val"});
     else if (!tree.find_path("data.root") && names_model(model))
-      throw ConfigError(fmt::format(
-          "{} does not say on which images it is to be evaluated: name a data set with --data; "
-          "its split is data.val (--set data.val=NAME)",
-          model));
+      throw ConfigError(
+          fmt::format("{} does not record its evaluation data; give a data set with --data; its "
+                      "split is data.val (--set data.val=NAME)",
+                      model));
     take_keys(tree, trained, {"callbacks.evaluate.max_detections", "data.eval_reduced_decoding"});
   };
   const auto [loaded, weights] = arguments.model.load(with_data, cluster);
@@ -96,14 +96,13 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   if (card) split = labelled_by(*card, split, recipe, weights);
   const auto detector = session.make_trained_detector(split.classes, weights);
   if (arguments.proposals && !detector->gives_notes())
-    throw ConfigError(
-        fmt::format("--proposals: {}", sees_several_views(recipe.model)
-                                           ? "goes with one view of an image alone: add --set "
-                                             "model.test.aug_flip=false --set "
-                                             "model.test.aug_scales=[1]"
-                                           : detector->title() + " has no second stage"));
+    throw ConfigError(fmt::format("--proposals: {}",
+                                  sees_several_views(recipe.model)
+                                      ? "needs a single view per image; add --set "
+                                        "model.test.aug_flip=false --set model.test.aug_scales=[1]"
+                                      : detector->title() + " has no second stage"));
   if (arguments.boundary && !detector->gives_masks())
-    throw ConfigError("--boundary: " + detector->title() + " gives no masks");
+    throw ConfigError("--boundary: " + detector->title() + " predicts no masks");
   EvaluationRun run{.keep_detections = !arguments.out.empty() || arguments.voc,
                     .max_detections = arguments.max_detections > 0 ? arguments.max_detections
                                                                    : evaluated_detections(recipe),
@@ -124,7 +123,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
   progress.reset();
   if (!cluster.is_chief()) return kDone;
   if (const auto text = coco::text(scores->limit); !text.empty())
-    log_warning("{}; --max-dets counts more", text);
+    log_warning("{}; raise the limit with --max-dets", text);
   if (!arguments.out.empty()) coco::write_detections(arguments.out, scores->detections);
   std::optional<coco::VocEvaluation> voc;
   if (arguments.voc)
@@ -139,13 +138,13 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
     print_formatted("{}{}\n{} in {}{}\n", score_tables(*scores),
                     voc ? coco::table(*voc, *split.annotations) : "",
                     counted(scores->images, "image"), duration_text(scores->seconds),
-                    lost > 0 ? fmt::format("; {} left out, scored as without detections",
+                    lost > 0 ? fmt::format("; {} left out and scored as having no detections",
                                            counted(lost, "image"))
                              : "");
     suggest_next(
         arguments.out.empty()
-            ? std::string("the same command with --out FILE, whose errors trainer coco-eval "
-                          "--analyze takes apart")
+            ? std::string(
+                  "repeat with --out FILE, then trainer coco-eval --analyze to examine the errors")
             : fmt::format("trainer coco-eval --gt {} --dt {} --iou {} --analyze",
                           find_split(recipe.data, recipe.data.val).annotations.string(),
                           arguments.out.string(), scores->masks ? "segm" : "bbox"));
@@ -163,19 +162,17 @@ void add_eval(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "eval", eval);
   arguments.model.add_to(command);
   add_option(command, "--data", arguments.data, "DIR",
-             "the data set, in place of data.root: DIR/annotations/instances_val2017.json and "
-             "DIR/val2017, or another split by --set data.val=NAME");
+             "data set instead of data.root: DIR/annotations/instances_val2017.json and "
+             "DIR/val2017; another split with --set data.val=NAME");
   add_option(command, "--out", arguments.out, "FILE",
-             "also write the detections, as a COCO results file");
+             "COCO results file to write the detections to");
   add_option(command, "--max-dets", arguments.max_detections, "N",
              "maximum detections per image and category (LVIS: per image) that AP counts")
       ->check(CLI::Range(100, 100000))
       ->default_str("callbacks.evaluate.max_detections");
-  command.add_flag("--boundary", arguments.boundary,
-                   "also score masks by their boundaries: Boundary AP");
+  command.add_flag("--boundary", arguments.boundary, "also compute Boundary AP of masks");
   command.add_flag("--proposals", arguments.proposals,
-                   "also the recall of the regions that a second stage looks at, of the first 100, "
-                   "300 and 1000 of each image");
+                   "also compute the recall of the first 100, 300 and 1000 proposals per image");
   add_voc_flag(command, arguments.voc);
   add_json_flag(command, arguments.json);
   add_examples(

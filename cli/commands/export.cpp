@@ -42,10 +42,9 @@ constexpr std::size_t kPhotos = 4;  // taken from a validation split
 std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data) {
   const auto origin = origin_of(weight_file(weights));
   if (!origin)
-    throw ConfigError(
-        weights +
-        " is in no run's checkpoint, which would say where its validation photos lie: "
-        "name some with --photos");
+    throw ConfigError(weights +
+                      " is not in a run's checkpoint, so its validation images are unknown; give "
+                      "images with --photos");
   const auto config = parse_config(origin->config, weights + ", config.toml");
   for (const auto& [key, value] : {std::pair{"data.root", &data.root}, {"data.val", &data.val}})
     if (const auto* own = value_at<std::string>(config, key)) *value = *own;
@@ -54,10 +53,10 @@ std::vector<fs::path> photos_of_run(const std::string& weights, DataOptions data
     try {
       return open_split(data, data.val);
     } catch (const Error& problem) {
-      throw ConfigError(fmt::format(
-          "the certificate needs photos, and the run's validation split is not there ({}): name "
-          "some with --photos",
-          problem.what()));
+      throw ConfigError(
+          fmt::format("the certificate needs images, but the run's validation split is missing "
+                      "({}); give images with --photos",
+                      problem.what()));
     }
   }();
   std::vector<fs::path> files;
@@ -76,7 +75,7 @@ std::vector<NamedPixels> read_photos(const ExportArguments& arguments, const std
     files.insert(files.end(), found.begin(), found.end());
   }
   if (arguments.photos.empty()) files = photos_of_run(weights, data);
-  if (files.empty()) throw ConfigError("the certificate needs photos: there is none in --photos");
+  if (files.empty()) throw ConfigError("the certificate needs images, but --photos contains none");
   const TestTime how(data);
   std::vector<NamedPixels> photos;
   for (const auto& file : files)
@@ -89,15 +88,14 @@ int export_to_onnx(const ExportArguments& arguments) {
   if (!names_model(arguments.model))
     throw ConfigError(
         arguments.model +
-        " is no model: export takes a run, a checkpoint folder or a model.safetensors");
+        " is not a model; give a run folder, a checkpoint folder or a model.safetensors");
   const auto [loaded, weights] =
       ModelArguments{.model = arguments.model, .overrides = arguments.overrides}.load();
   const auto card = checked_card(weights, loaded);
   if (card->data.table().empty())
-    throw Error(
-        weights.file +
-        " was written before model files said how their images are prepared: go on with its "
-        "run for a step, which writes a new one");
+    throw Error(weights.file +
+                " is of an older version and does not record how images are prepared; resume its "
+                "run for a step to write a new one");
   auto options = arguments.options;
   options.storage = arguments.weights == "fp16" ? onnx::Storage::fp16 : onnx::Storage::fp32;
   const Session session(loaded);
@@ -120,29 +118,29 @@ int export_to_onnx(const ExportArguments& arguments) {
 /// outputs differ; ConfigError if no Python with onnxruntime is found.
 int check_export(const ExportArguments& arguments) {
   check_certificate(arguments.check);
-  print_formatted("{}: the files and the certificate belong together\n", arguments.check.string());
+  print_formatted("{}: the files match the certificate\n", arguments.check.string());
   std::fflush(stdout);
   ::setenv("MILLRACE_PYTHON", arguments.python.c_str(), 1);
   ::setenv("MILLRACE_SCRIPT", kOnnxCheckScript, 1);
   ::setenv("MILLRACE_MODEL", arguments.check.c_str(), 1);
   if (std::system("\"$MILLRACE_PYTHON\" -c 'import onnxruntime' 2>/dev/null") != 0)
-    throw ConfigError(fmt::format(
-        "{} has no onnxruntime to run the model with: pip install onnxruntime numpy, or name "
-        "another Python with --python",
-        arguments.python));
+    throw ConfigError(
+        fmt::format("{} has no onnxruntime to run the model; pip install onnxruntime numpy, or "
+                    "give another Python with --python",
+                    arguments.python));
   if (std::system("exec \"$MILLRACE_PYTHON\" -c \"$MILLRACE_SCRIPT\" \"$MILLRACE_MODEL\"") != 0)
     throw Error(arguments.check.string() +
-                ": onnxruntime does not give what the certificate says; see above");
-  suggest_next("docs/predict.md shows the file in C++ and Python programs");
+                ": results of onnxruntime differ from the certificate; see above");
+  suggest_next("docs/predict.md shows how to use the file in C++ and Python");
   return kDone;
 }
 
 int work(const ExportArguments& arguments) {
   if (!arguments.check.empty()) return check_export(arguments);
   if (arguments.model.empty() || arguments.out.empty())
-    throw ConfigError("export takes a MODEL and --out FILE, or --check FILE");
+    throw ConfigError("give MODEL and --out FILE, or --check FILE");
   if (arguments.out.extension() != ".onnx")
-    throw ConfigError(arguments.out.string() + ": --out takes the name of a .onnx file");
+    throw ConfigError(arguments.out.string() + ": --out needs the name of a .onnx file");
   return export_to_onnx(arguments);
 }
 
@@ -151,30 +149,29 @@ int work(const ExportArguments& arguments) {
 void add_export(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "export", work);
   command.add_option("MODEL", arguments.model,
-                     "a run, a checkpoint folder, or a model.safetensors");
+                     "run folder, checkpoint folder, or model.safetensors");
   add_option(command, "--out", arguments.out, "FILE",
-             "the ONNX file to write; its certificate comes beside it");
+             "ONNX file to write; its certificate is written beside it");
   add_renamed(command, "--to", "--out");
   command.add_flag("--padded", arguments.options.padded,
-                   "take a batch: images (N, H, W, 3), resized and padded before, and their sizes "
-                   "(N, 2); without it, one image of any size");
+                   "take a batch of resized and padded images (N, H, W, 3) and their sizes (N, 2), "
+                   "instead of one image of any size");
   command.add_flag("--pasted", arguments.options.pasted,
-                   "masks over the whole image instead of over each box");
+                   "output masks over the whole image instead of over each box");
   command
       .add_option("--weights", arguments.weights,
-                  "fp32, or fp16: half the file, cast to fp32 where they are used")
+                  "storage type: fp32, or fp16 for half the file size, cast to fp32 when used")
       ->check(CLI::IsMember({"fp32", "fp16"}))
       ->capture_default_str();
   add_option(command, "--set", arguments.overrides, "K=V",
-             "change a key of the model, such as model.test.score_thresh=0.3; may be repeated")
+             "value of a key of the model, such as model.test.score_thresh=0.3; may be repeated")
       ->allow_extra_args(false);
   add_option(command, "--photos", arguments.photos, "PATH",
-             "images, or folders of them, for the certificate; by default the first of the "
-             "run's validation split");
+             "images, or folders of images, for the certificate; default: the first of the run's "
+             "validation split");
   add_option(command, "--check", arguments.check, "FILE",
-             "instead of exporting: whether onnxruntime gives what the certificate of this "
-             "file says");
-  command.add_option("--python", arguments.python, "with --check: a Python that has onnxruntime")
+             "ONNX file to check with onnxruntime against its certificate, instead of exporting");
+  command.add_option("--python", arguments.python, "Python with onnxruntime for --check")
       ->capture_default_str();
   add_examples(command,
                {"trainer export runs/maskrcnn-1 --out model.onnx",

@@ -83,11 +83,11 @@ int import_labels(const ImportArguments& arguments) {
                   imported.from.why.empty() ? "" : ": " + imported.from.why);
   for (const auto& split : imported.splits) text += split_text(split);
   text += findings_text(findings);
-  text += fmt::format(
-      "\n{}: written as coco; the images are {}\n", arguments.out.string(),
-      is_linked(imported, arguments.out)
-          ? "hard links to those of the source, which take no space: to change one, copy it first"
-          : "copies, since the file system does not link them");
+  text += fmt::format("\n{}: written as coco; the images are {}\n", arguments.out.string(),
+                      is_linked(imported, arguments.out)
+                          ? "hard links to the source's files, which take no space; copy an image "
+                            "before changing it"
+                          : "copies, because the file system does not support hard links");
   print_lines(text);
   suggest_next(next_step(imported, arguments.out));
   return kDone;
@@ -104,11 +104,12 @@ std::string format_doc() {
 
 void add_import(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "import", import_labels);
-  command.add_option("PATH", arguments.source, "the folder with images and labels")->required();
-  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
+  command.add_option("PATH", arguments.source, "folder with images and labels")->required();
+  add_option(command, "--out", arguments.out, "DIR", "folder to create")->required();
   add_option(command, "--format", arguments.format, "NAME",
-             "the format of PATH, if it is not detected or not as wanted:" + format_doc());
-  add_option(command, "--max", arguments.max_examples, "N", "examples of each kind of finding")
+             "format of PATH, if detection fails or is wrong:" + format_doc());
+  add_option(command, "--max", arguments.max_examples, "N",
+             "maximum number of examples per kind of finding")
       ->check(not_negative())
       ->capture_default_str();
   add_json_flag(command, arguments.json);

@@ -51,10 +51,10 @@ int index(const IndexArguments& arguments) {
       counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
       std::filesystem::absolute(arguments.out).lexically_normal().string(), folders_text(shards));
   if (report.without_annotations > 0)
-    log_warning("{} without annotations: no JSON beside them",
+    log_warning("{} without annotations, because no JSON file is beside them",
                 counted(report.without_annotations, "image"));
   if (report.without_area > 0)
-    log_warning("{} left out: nothing of their box is inside the image",
+    log_warning("left out {} whose box is outside the image",
                 counted(report.without_area, "object"));
   return kDone;
 }
@@ -67,7 +67,7 @@ void add_index(CLI::App& app, Action& action) {
              "paths or URLs of tar files in WebDataset's layout, or of TFRecord files of "
              "TensorFlow's Object Detection API")
       ->required();
-  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
+  add_option(command, "--out", arguments.out, "DIR", "folder to create")->required();
   add_examples(command, {"trainer index shards/*.tar --out index",
                          "trainer index train.tfrecord-000*-of-00010 --out index"});
 }

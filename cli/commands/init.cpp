@@ -75,13 +75,13 @@ class Init {
     draft_.type = arguments_.model.empty() ? choose_type(data_, weights_) : arguments_.model;
     report_.examine(arguments_.data, data_, /*masks=*/draft_.type == "maskrcnn");
     if (data_.val)
-      report_.say("split", "as the folder has it: " + split_sizes() + leak_text());
+      report_.say("split", "as in the folder: " + split_sizes() + leak_text());
     else
       say_division(divide(data_, kSeed));
   }
 
   std::string split_sizes() const {
-    return fmt::format("{} to train on, {} to evaluate on",
+    return fmt::format("{} for training, {} for validation",
                        number_of(data_.train.data->images.size(), "image"),
                        data_.val->data->images.size());
   }
@@ -91,11 +91,11 @@ class Init {
     if (!compared) return "";
     const auto& found = *compared;
     report_.json["leaks"] = found;
-    if (found.empty()) return "; none of these is a near-copy of one of those";
+    if (found.empty()) return "; no validation image is a near-copy of a training image";
     return fmt::format(
-        "; {} to evaluate on {} to train on ({}): scores are too good, drop one of each",
+        "; {} for validation {} for training ({}): scores will be too high; remove one of each",
         found.size() == 1 ? "1 image" : fmt::format("{} images", found.size()),
-        found.size() == 1 ? "is nearly the same as one" : "are nearly the same as some",
+        found.size() == 1 ? "is a near-copy of one" : "are near-copies of some",
         found.front() + (found.size() > 1 ? ", ..." : ""));
   }
 
@@ -103,25 +103,26 @@ class Init {
     if (division.same) {
       data_.val->name = data_.train.name = "train";
       report_.say("split",
-                  "there is too little to divide: it evaluates on what it trains on, which shows "
-                  "that it can learn these images, not how well it does on others");
+                  "too few images to split; validation uses the training images, which shows "
+                  "whether the model can learn them, not how well it does on others");
       return;
     }
     auto text = split_sizes();
     if (division.copies > 0)
-      text += fmt::format("; {} with the image that they copy",
+      text += fmt::format("; {} in the same split as the original",
                           number_of(division.copies, "near-copy"));
     if (division.scenes > 0)
-      text += fmt::format("; {} with the others of the scene", number_of(division.scenes, "frame"));
+      text += fmt::format("; {} in the same split as the rest of the scene",
+                          number_of(division.scenes, "frame"));
     if (division.cut > 0)
       text += fmt::format(
-          "; {} images look alike, as frames of one video do, and were cut by the order of their "
-          "names: scores tell little of other places",
+          "; {} images are similar, as frames of one video are, and were split in the order of "
+          "their names: scores show little about other places",
           division.cut);
     report_.say("split", text);
     report_.json["classes_not_evaluated"] = division.unvalidated;
     if (!division.unvalidated.empty())
-      report_.tell("note: to evaluate on there is no object of " + some(division.unvalidated));
+      report_.tell("note: the validation split has no object of " + some(division.unvalidated));
   }
 
   static std::string some(const std::vector<std::string>& names) {
@@ -134,14 +135,14 @@ class Init {
   void say_network() {
     if (weights_) {
       draft_.network = advice::network_from(*weights_, machine_);
-      report_.say("weights", fmt::format("{}{}: {}", weights_->file,
-                                         arguments_.weights.empty() ? " (found there)" : "",
-                                         draft_.network.what));
+      report_.say("weights",
+                  fmt::format("{}{}: {}", weights_->file,
+                              arguments_.weights.empty() ? " (found)" : "", draft_.network.what));
     } else {
       draft_.network = advice::network_from_nothing(machine_);
       report_.say("weights",
-                  "none were given or found: it starts from random values, which takes many images "
-                  "and long; base.toml says what to fetch, and where to put it");
+                  "none given or found; training starts from random values, which needs many "
+                  "images and much time; base.toml names weights to download and their folder");
     }
   }
 
@@ -150,7 +151,7 @@ class Init {
     draft_.file = (arguments_.out / "config.toml").string();
     draft_.root = data_.is_ready ? seen_from(arguments_.out, arguments_.data) : "data";
     draft_.output = (arguments_.out / "runs").string();
-    draft_.about_root = data_.is_ready ? "in COCO's layout, as it is"
+    draft_.about_root = data_.is_ready ? "in COCO's layout, used unchanged"
                                        : "the images are links to " + arguments_.data.string();
     draft_.machine = machine_;
     choose(draft_, data_);
@@ -175,11 +176,11 @@ class Init {
 
   void write() {
     if (const auto copies = write_folder(arguments_.out, data_, draft_); copies > 0)
-      report_.say("copied",
-                  fmt::format("{}: this file system has no links", number_of(copies, "image")));
-    report_.say("wrote", data_.is_ready
-                             ? fmt::format("{}; it reads {} as it is", draft_.file, root().string())
-                             : fmt::format("{} and {}", draft_.file, root().string()));
+      report_.say("copied", fmt::format("{}, because this file system does not support links",
+                                        number_of(copies, "image")));
+    report_.say("wrote", data_.is_ready ? fmt::format("{}, which reads {} unchanged", draft_.file,
+                                                      root().string())
+                                        : fmt::format("{} and {}", draft_.file, root().string()));
     report_.json["config"] = draft_.file;
   }
 
@@ -201,10 +202,10 @@ class Init {
     if (batch == draft_.batch) return;
     set_batch(draft_, batch);
     write_file_atomically(draft_.file, config_text(draft_));
-    report_.say("memory", fmt::format("a step with one image took {}, and {} are available: {} "
-                                      "a step",
-                                      byte_text(bytes), byte_text(machine_.memory),
-                                      number_of(static_cast<std::size_t>(batch), "image")));
+    report_.say("memory",
+                fmt::format("a step with one image took {}, and {} are available, so a step has {}",
+                            byte_text(bytes), byte_text(machine_.memory),
+                            number_of(static_cast<std::size_t>(batch), "image")));
     say_choices("schedule");
   }
 
@@ -213,17 +214,17 @@ class Init {
     const auto& plan = draft_.plan;
     const auto images = data_.val->data->images.size();
     const auto whole_s = training_time(plan, time, images);
-    report_.say("time", fmt::format("{} here: a step took {:.2f} s on {} (median of {}), with {} "
-                                    "of memory; evaluation takes {} of it",
+    report_.say("time", fmt::format("{} on this machine: a step took {:.2f} s on {} (median of {}) "
+                                    "with {} of memory; evaluation takes {} of this time",
                                     duration_text(whole_s.all), time.step_s, text_of(machine_),
                                     time.steps, byte_text(static_cast<double>(time.memory)),
                                     duration_text(whole_s.evaluations)));
     const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
     if (!machine_.gpu && time.step_s > 2 * alone_s)
-      report_.tell(fmt::format(
-          "note: the machine is busy with other work: its processors computed "
-          "{:.2f} s for a step, so a step takes less than half the time when it is idle",
-          time.cpu_s));
+      report_.tell(
+          fmt::format("note: the machine is busy with other work: a step used {:.2f} s of CPU "
+                      "time, so it takes less than half as long on an idle machine",
+                      time.cpu_s));
     report_.json["step_s"] = time.step_s;
     report_.json["step_cpu_s"] = time.cpu_s;
     report_.json["training_s"] = whole_s.all;
@@ -233,11 +234,11 @@ class Init {
   void say_next() {
     const auto run = (arguments_.out / "runs" / "config-1").string();
     const std::vector<std::pair<std::string, std::string>> next = {
-        {"trainer inspect " + draft_.file, "what training will see"},
+        {"trainer inspect " + draft_.file, "shows what training will see"},
         {"trainer run " + draft_.file, "trains"},
         {fmt::format("trainer predict {} {} --out {}", run, (root() / data_.val->name).string(),
                      (arguments_.out / "found").string()),
-         "then: detects"}};
+         "then detects objects"}};
     report_.json["next"] = Json::array();
     for (const auto& [command, what] : next) {
       report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
@@ -261,8 +262,8 @@ void check_out(const fs::path& out) {
   std::error_code problem;
   if (!fs::exists(out, problem)) return;
   if (!fs::is_directory(out, problem) || !fs::is_empty(out, problem))
-    throw ConfigError(fmt::format(
-        "'{}' is there already: name a new folder; to begin anew, remove it first", out.string()));
+    throw ConfigError(
+        fmt::format("'{}' already exists; choose another folder or delete it", out.string()));
   fs::remove(out, problem);
 }
 
@@ -289,17 +290,17 @@ void add_init(CLI::App& app, Action& action) {
       ->type_name("")
       ->required();
   add_option(command, "--data", arguments.data, "PATH",
-             "folder with photos and labels in a format that trainer import reads")
+             "folder with images and labels in a format that trainer import reads")
       ->required();
-  add_option(command, "--format", arguments.format, "NAME",
-             "the format of PATH, if it is not detected or not as wanted; trainer import --help "
-             "lists them");
+  add_option(
+      command, "--format", arguments.format, "NAME",
+      "format of PATH, if detection fails or is wrong; trainer import --help lists the formats");
   command
       .add_option("--model", arguments.model,
-                  "the detector; default: maskrcnn if the objects have shapes, else fasterrcnn")
+                  "detector; default: maskrcnn if the objects have shapes, else fasterrcnn")
       ->check(CLI::IsMember({"fasterrcnn", "maskrcnn", "retinanet"}));
   add_option(command, "--weights", arguments.weights, "FILE",
-             "file to start from; default: one of data/weights or weights, if there is any");
+             "initial weights; default: a file in data/weights or weights, if there is one");
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer init cats --data photos",
                          "trainer init cats --data photos --weights resnet18-f37072fd.pth",

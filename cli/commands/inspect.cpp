@@ -56,9 +56,9 @@ class Inspector {
                                 *train.source, train.classes, resize, kTrainPictures);
     draw_batches_of(train, !found_.train || !resize);
     if (data.val.empty())
-      found_.notes.push_back("There is no validation split (data.val is '').");
+      found_.notes.push_back("No validation split (data.val is '').");
     else if (data.val == data.train && recipe_.sources.empty())
-      found_.notes.push_back("data.val is data.train: scores will tell nothing new.");
+      found_.notes.push_back("data.val is data.train: scores will not measure generalization.");
     else if (has_root())
       found_.val = chapter_of_val(train.classes);
     settle();
@@ -117,9 +117,9 @@ class Inspector {
   }
 
   static std::string seen_text(const ResizeShortestEdge& resize, std::int64_t side) {
-    return fmt::format("in pixels of images whose shorter side is {}{}, the longer at most {}",
-                       side, resize.draws() ? ", the middle of data.short_side" : "",
-                       resize.max_side);
+    return fmt::format(
+        "in pixels of images with a shorter side of {}{} and a longer side of at most {}", side,
+        resize.draws() ? " (the middle of data.short_side)" : "", resize.max_side);
   }
 
   void draw_batches_of(const TrainData& train, bool sample) {
@@ -131,7 +131,7 @@ class Inspector {
     found_.batches = draw_batches(*flow, train.classes, wanted, arguments_.out);
     if (!sample) return;
     SplitView view{.name = fmt::format("the first {} batches", found_.batches.batches),
-                   .seen = "in pixels of the batches' images, after all stages",
+                   .seen = "in pixels of the images in batches, after all stages",
                    .data = found_.batches.seen,
                    .is_sampled = true};
     cover(view);
@@ -158,7 +158,7 @@ class Inspector {
           });
     } else {
       found_.notes.push_back(
-          fmt::format("The detector '{}' has no anchors that are known here.", recipe_.model_type));
+          fmt::format("The anchors of the detector '{}' are not known.", recipe_.model_type));
     }
     found_.distributions = distributions(found_.learned());
     found_.remarks = remarks(found_.learned(), found_.train ? found_.train->view : found_.learned(),
@@ -196,7 +196,7 @@ void print_findings(const Inspection& found, const fs::path& out) {
   if (found.val) line(found.val->view);
   for (const auto& one : found.remarks) print_remark(one.severity, one.text);
   for (const auto& note : found.notes) print_remark(coco::Severity::note, note);
-  print_lines(fmt::format("wrote {}; beside it the batches and histograms as PNG\n",
+  print_lines(fmt::format("wrote {}, and beside it the batches and histograms as PNG files\n",
                           (out / "index.html").string()));
   suggest_next("open {}; trainer run {}", (out / "index.html").string(), found.config);
 }
@@ -221,7 +221,7 @@ int inspect(const InspectArguments& arguments) {
 void add_inspect(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "inspect", inspect);
   arguments.config.add_to(command);
-  command.add_option("--count", arguments.count, "draw this many batches")
+  command.add_option("--count", arguments.count, "number of batches to draw")
       ->capture_default_str()
       ->check(positive());
   add_option(command, "--out", arguments.out, "DIR",

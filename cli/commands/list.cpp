@@ -43,7 +43,7 @@ void print_registry(const char* title, const char* usage, const Registry<Factory
     if (!entry.plugin.empty()) print_formatted("    from {}\n", entry.plugin);
     auto options = entry.help();
     for (auto& option : options)
-      if (!option.follows.empty()) option.doc += "; where left out: " + option.follows;
+      if (!option.follows.empty()) option.doc += "; default: " + option.follows;
     print_options(options);
   }
 }
@@ -115,7 +115,7 @@ int list(const ListArguments& arguments) {
            {"stages", json_of(detection_stages())}});
     return kDone;
   }
-  print_formatted("TABLES of a configuration: option = default, what it does (legal values)\n");
+  print_formatted("TABLES of a configuration: option = default, description (legal values)\n");
   for (const auto& table : config_tables()) {
     print_formatted("\n");
     print_list_line(fmt::format("  {}  {}\n", table.name.empty() ? "(top)" : "[" + table.name + "]",
@@ -126,7 +126,7 @@ int list(const ListArguments& arguments) {
   print_registry("CALLBACKS", "[callbacks.{}]", callbacks());
   print_registry("SOURCES of a data flow", "[[data.sources]] type = \"{}\"", detection_sources());
   print_registry("STAGES of a data flow", "[[data.stages]] type = \"{}\"", detection_stages());
-  suggest_next("trainer config CONFIG shows what a configuration sets of these, and from where");
+  suggest_next("trainer config CONFIG shows the values of a configuration and their origins");
   return kDone;
 }
 
@@ -135,7 +135,7 @@ int list(const ListArguments& arguments) {
 void add_list(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "list", list);
   add_option(command, "--plugin", arguments.plugins, "FILE",
-             "also show what this shared object brings; may be repeated")
+             "plug-in (shared object) to list as well; may be repeated")
       ->allow_extra_args(false);
   add_json_flag(command, arguments.json);
   add_examples(command, {"trainer list", "trainer list --plugin build/my_detector.so"});

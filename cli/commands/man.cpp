@@ -99,8 +99,8 @@ std::string man_page(const std::vector<CommandDoc>& commands) {
       ".SH NAME\ntrainer \\- train object detectors from a TOML file\n"
       ".SH SYNOPSIS\n.B trainer\n[\\fIoptions\\fR] \\fIcommand\\fR [\\fIarguments\\fR]\n"
       ".SH DESCRIPTION\n{}\n"
-      "Standard output has results, standard error what happens; on a terminal a command ends by "
-      "saying what to do next.\n"
+      "Results go to standard output, messages to standard error; on a terminal a command ends "
+      "with the suggested next step.\n"
       "Each command has \\fB\\-\\-help\\fR.\n",
       revision_day(), roff(MILLRACE_VERSION), sentence(program.doc));
   text += ".SH OPTIONS\n" + arguments_of(program);

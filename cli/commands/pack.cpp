@@ -29,18 +29,18 @@ struct PackArguments {
 void report_smaller(const PackReport& report, const SmallerImages& images,
                     const ImageOptions& training) {
   print_formatted(
-      "{} made smaller: their longer side is {} pixels now, JPEG of quality {}, objects scaled to "
+      "{} reduced to a longer side of {} pixels, as JPEG of quality {}, with objects scaled to "
       "match; {} kept byte for byte; {} of image files instead of {}\n",
       counted(report.smaller, "image"), images.max_side, images.quality,
       report.images - report.smaller, byte_text(static_cast<double>(report.bytes_after)),
       byte_text(static_cast<double>(report.bytes_before)));
   if (report.unreadable > 0)
-    log_warning("{} cannot be decoded and will be skipped as before; the first: {}",
+    log_warning("{} cannot be decoded and will be skipped in training, as before; first: {}",
                 counted(report.unreadable, "image"), report.first_unreadable);
   if (report.smaller > 0 && images.max_side < training.max_side)
     log_warning(
-        "data.max_side is {}: training will enlarge what was made smaller; --max-side {} keeps all "
-        "that it can see",
+        "data.max_side is {}: training will enlarge the reduced images; --max-side {} keeps all "
+        "detail that it can use",
         training.max_side, training.max_side);
 }
 
@@ -85,8 +85,8 @@ int pack(const PackArguments& arguments) {
       report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
       std::filesystem::absolute(arguments.out).lexically_normal().string(),
       // The declared sources have already filtered the images.
-      is_declared ? "filter_empty = false\n\nin place of the sources that it holds\n" : "");
-  suggest_next("with these lines in {0}, trainer bench dataflow {0} says what it gains",
+      is_declared ? "filter_empty = false\n\ninstead of the sources that it contains\n" : "");
+  suggest_next("add these lines to {0}, then trainer bench dataflow {0} measures the gain",
                arguments.config.file);
   return kDone;
 }
@@ -96,25 +96,26 @@ int pack(const PackArguments& arguments) {
 void add_pack(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "pack", pack);
   arguments.config.add_to(command);
-  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
+  add_option(command, "--out", arguments.out, "DIR", "folder to create")->required();
   command
-      .add_option(
-          "--split", arguments.split,
-          "train: what [[data.sources]] declares, or data.train; val: data.val; or the name "
-          "of another split")
+      .add_option("--split", arguments.split,
+                  "split to pack: train ([[data.sources]], or data.train), val (data.val), or the "
+                  "name of another split")
       ->capture_default_str();
   auto* max_side =
       command
           .add_option("--max-side", arguments.images.max_side,
-                      "make images smaller whose longer side has more pixels, once and for all")
+                      "maximum longer side in pixels; larger images are reduced permanently")
           ->check(CLI::Range(1, 65500));
-  command.add_option("--quality", arguments.images.quality, "of the JPEGs that --max-side makes")
+  command
+      .add_option("--quality", arguments.images.quality,
+                  "quality of the JPEGs that --max-side makes")
       ->check(CLI::Range(1, 100))
       ->needs(max_side)
       ->capture_default_str();
   command
       .add_option("--shards", arguments.shard_megabytes,
-                  "images go into tar files of about so many MiB, in WebDataset's layout")
+                  "approximate size in MiB of tar files for images, in WebDataset's layout")
       ->check(CLI::Range(1, 1 << 20))
       ->expected(0, 1)
       ->default_str("256");

@@ -66,14 +66,14 @@ struct Files {
 Files find_files(const std::vector<fs::path>& paths) {
   Files files;
   for (const auto& path : paths) {
-    if (!fs::exists(path)) throw Error(path.string() + ": there is no such file or folder");
+    if (!fs::exists(path)) throw Error(path.string() + ": not found");
     const bool is_folder = fs::is_directory(path);
     const auto found = is_folder ? images_in(path) : std::vector{path};
     auto& to = !is_folder && is_video(path) ? files.videos : files.photos;
     to.insert(to.end(), found.begin(), found.end());
   }
   if (files.photos.empty() && files.videos.empty())
-    throw Error(paths.front().string() + ": no image in it");
+    throw Error(paths.front().string() + ": no image found");
   return files;
 }
 
@@ -101,7 +101,7 @@ FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::
 
 void tell_of(const FailedPhotos& failed, std::size_t all, const char* noun, const fs::path& out) {
   if (failed.count > 0)
-    throw Error(failed.text(all, noun, "failed") + "; what came of the others is in " +
+    throw Error(failed.text(all, noun, "failed") + "; results of the others are in " +
                 out.string());
 }
 
@@ -130,8 +130,8 @@ int predict(const PredictArguments& arguments) {
   tell_of(photos, files.size(), "image", arguments.out);
   tell_of(failed, videos.size(), "video", arguments.out);
   const auto page = arguments.out / "index.html";
-  suggest_next("{}; --score draws more or less than what scores {} and above",
-               fs::exists(page) ? "open " + page.string() : "look at " + arguments.out.string(),
+  suggest_next("{}; --score changes the minimum score of drawn objects, now {}",
+               fs::exists(page) ? "open " + page.string() : "see " + arguments.out.string(),
                arguments.score);
   return kDone;
 }
@@ -141,18 +141,18 @@ int predict(const PredictArguments& arguments) {
 void add_predict(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "predict", predict);
   arguments.model.add_to(command);
-  command.add_option("IMAGE", arguments.images, "image files, folders of them, or videos")
+  command.add_option("IMAGE", arguments.images, "image files, folders of images, or videos")
       ->required();
   add_option(command, "--out", arguments.out, "DIR",
-             "folder for the pictures, index.html, detections.json and images.json; of a "
-             "video NAME.mp4 and NAME.jsonl")
+             "folder for the pictures, index.html, detections.json and images.json; for a video "
+             "NAME.mp4 and NAME.jsonl")
       ->required();
   add_option(command, "--gt", arguments.truth, "FILE",
-             "annotations of the same photos, as COCO's instances_*.json: detections.json has "
-             "their ids, by the names of files and categories");
+             "annotations of the same images (COCO's instances_*.json); detections.json uses their "
+             "ids, matched by the names of files and categories");
   command
       .add_option("--score", arguments.score,
-                  "draw what scores at least this; detections.json has everything")
+                  "minimum score of drawn objects; detections.json has all objects")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   add_examples(command, {"trainer predict model.safetensors photos/ --out seen",

@@ -37,9 +37,9 @@ try:
 except ImportError:
     found = None
 if not found or sys.version_info < (3, 10):
-    version = "python3 is " + sys.version.split()[0] + ", and 3.10 is needed"
+    version = "python3 is " + sys.version.split()[0] + "; 3.10 or later is needed"
     missing = (sys.executable + " has no module millrace." + name + ": run `pip install ./python` "
-               "in a checkout of Millrace, or install a wheel that `make wheel` has made")
+               "in a checkout of Millrace, or install a wheel made by `make wheel`")
     sys.exit("trainer: error: this command is written in Python: " + (version if found else missing))
 runpy.run_module("millrace." + name, run_name="__main__", alter_sys=True)
 )";
@@ -85,10 +85,10 @@ std::vector<std::string> words_behind(const std::string& command) {
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execvp(argv[0], argv.data());
-  throw Error(fmt::format(
-      "this command is written in Python, and python3 cannot be started: {}; install Python 3.10 "
-      "or later (`apt install python3`)",
-      std::strerror(errno)));
+  throw Error(
+      fmt::format("this command is written in Python, but python3 cannot be started: {}; install "
+                  "Python 3.10 or later (`apt install python3`)",
+                  std::strerror(errno)));
 }
 
 /// The module parses the command line again, so no other values are needed here.
@@ -111,7 +111,7 @@ CLI::Option* add_value(CLI::App& command, const std::string& name, const std::st
 
 void add_diff(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "diff", diff);
-  add_value<Words>(command, "run", "two folders of runs; also of one that trains or was killed")
+  add_value<Words>(command, "run", "two run folders, also of running or killed runs")
       ->required()
       ->expected(2)
       ->type_name("RUN");
@@ -122,25 +122,26 @@ void add_diff(CLI::App& app, Action& action) {
 void add_study(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "study", study, /*handles_signals=*/true);
   add_value<std::string>(command, "CONFIG",
-                         "the TOML file; or the folder of a study, whose table is printed")
+                         "TOML file; or the folder of a study, to print its table")
       ->required();
-  add_value<std::int64_t>(command, "--seeds", "trainings of each variant: train.seed is 1 .. N")
+  add_value<std::int64_t>(command, "--seeds",
+                          "number of trainings per variant, with train.seed = 1 .. N")
       ->type_name("N")
       ->check(positive());
-  add_value<Words>(
-      command, "--vary",
-      "values that a key takes in turn, such as optimizer.lr=0.01,0.02; repeated, every "
-      "combination is a variant. Variants are compared with the first")
+  add_value<Words>(command, "--vary",
+                   "values of a key, such as optimizer.lr=0.01,0.02; if repeated, every "
+                   "combination is a variant. Variants are compared with the first")
       ->type_name("K=A,B")
       ->allow_extra_args(false);
-  add_value<Words>(command, "--set", "set a key of the configuration in all runs; may be repeated")
+  add_value<Words>(command, "--set", "value of a configuration key in all runs; may be repeated")
       ->type_name("K=V")
       ->allow_extra_args(false);
   add_value<std::string>(
       command, "--out",
-      "folder of the study; default: studies/ and the name of CONFIG. A study there goes on")
+      "folder of the study, to start or resume; default: studies/ and the name of CONFIG")
       ->type_name("DIR");
-  add_value<std::int64_t>(command, "--jobs", "trainings at once, which share the cores")
+  add_value<std::int64_t>(command, "--jobs",
+                          "number of concurrent trainings, which share the cores")
       ->type_name("J")
       ->default_str("1")
       ->check(positive());
@@ -156,25 +157,22 @@ void add_study(CLI::App& app, Action& action) {
 void add_import_config(CLI::App& app, Action& action) {
   auto& command = add_subcommand(app, action, "import-config", import_config).first;
   add_value<std::string>(
-      command, "FILE",
-      "the recipe; the files that it inherits from are read, too. No code of it is run")
+      command, "FILE", "recipe; the files that it inherits from are read, too. Its code is not run")
       ->required();
   add_value<Words>(command, "OVERRIDES",
-                   "values instead of those in the file: KEY VALUE ... as detectron2's command "
-                   "lines end, key=value ... as MMDetection's --cfg-options");
-  add_value<std::string>(command, "--out", "write here instead of to standard output")
+                   "values that override the file: KEY VALUE ... as in detectron2's command lines, "
+                   "key=value ... as in MMDetection's --cfg-options");
+  add_value<std::string>(command, "--out", "file to write instead of standard output")
       ->type_name("FILE");
-  add_value<std::int64_t>(
-      command, "--gpus",
-      "how many GPUs the recipe is for, a process each: SOLVER.IMS_PER_BATCH is divided "
-      "by it (default: 1), MMDetection's batch is multiplied by it (default: as its "
-      "auto_scale_lr says, else 8)")
+  add_value<std::int64_t>(command, "--gpus",
+                          "number of GPUs of the recipe, one process each: SOLVER.IMS_PER_BATCH is "
+                          "divided by it (default: 1), MMDetection's batch size is multiplied by "
+                          "it (default: from its auto_scale_lr, else 8)")
       ->type_name("N")
       ->check(positive());
-  add_value<std::int64_t>(
-      command, "--images",
-      "images of the training split that have an object, to turn iterations into "
-      "epochs; known of COCO 2017")
+  add_value<std::int64_t>(command, "--images",
+                          "number of training images with an object, to convert iterations to "
+                          "epochs; known for COCO 2017")
       ->type_name("N")
       ->check(positive());
   add_examples(

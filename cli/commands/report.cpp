@@ -32,7 +32,7 @@ void write_page(const ReportArguments& arguments, const fs::path& file) {
         file, "runs", kMadeBy,
         report::runs_view(report::read_runs(arguments.runs), {.draws = arguments.draws}));
   if (arguments.runs.size() > 1)
-    throw ConfigError("the folder of a study stands alone: give one study, or runs");
+    throw ConfigError("a study cannot be combined with other folders; give one study, or runs");
   report::write_view(file, "study", kMadeBy, report::study_view(arguments.runs.front()));
 }
 
@@ -55,12 +55,12 @@ int report(const ReportArguments& arguments) {
 void add_report(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "report", report);
   add_option(command, "run", arguments.runs, "RUN",
-             "folders of runs, also of one that trains or crashed; or the folder of a study")
+             "run folders, also of running or crashed runs; or the folder of a study")
       ->required();
   add_option(command, "--out", arguments.out, "FILE",
-             "the page; without it report.html in the first folder");
+             "page to write; default: report.html in the first folder");
   add_option(command, "--bootstrap", arguments.draws, "N",
-             "resamples of the images for intervals and verdicts; 0: none")
+             "number of resamples of the images for intervals and verdicts; 0 = none")
       ->capture_default_str()
       ->check(CLI::Range(0, 100000));
   add_json_flag(command, arguments.json);

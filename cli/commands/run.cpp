@@ -42,7 +42,7 @@ void make_sample(const Recipe& recipe) {
     if (const auto made = coco::sample_in(root); made && *made != *sample)
       log_warning(
           "{} has {} + {} images (seed {}), not the {} + {} (seed {}) of [data.sample], which "
-          "counts only where there is no such folder: remove it, or name another as data.root",
+          "applies only if the folder does not exist; delete it, or choose another data.root",
           root.string(), made->train, made->val, made->seed, sample->train, sample->val,
           sample->seed);
     return;
@@ -57,7 +57,7 @@ void make_sample(const Recipe& recipe) {
 /// rank.
 void make_sample_on_first_use(const Recipe& recipe, const Cluster& cluster = Cluster::alone()) {
   if (cluster.is_chief()) make_sample(recipe);  // first, because hosts may share a file system
-  cluster.meet("sample data set of the chief");
+  cluster.meet("sample data set of rank 0");
   if (cluster.local_rank() == 0 && !cluster.is_chief()) make_sample(recipe);
   cluster.meet("sample data sets");
 }
@@ -76,15 +76,15 @@ bool is_up_to_date(const fs::path& page, fs::file_time_type began) {
 void log_next(const RunEnd& end, fs::file_time_type began) {
   const bool has_model = !list_checkpoints(end.folder / "checkpoints").empty();
   if (end.training.signalled)
-    return log_info("{}", has_model ? "next: the same command with --resume goes on from there"
-                                    : "next: the same command begins anew: nothing was saved");
+    return log_info("{}", has_model ? "next: the same command with --resume continues from there"
+                                    : "next: the same command starts over; nothing was saved");
   const auto folder = end.folder.string();
   const auto page = end.folder / "report.html", pictures = end.folder / "pictures";
   std::string look = "trainer report " + folder;
   if (is_up_to_date(page, began))
     look = "open " + page.string();
   else if (fs::exists(pictures))
-    look = fmt::format("look at {}; {}", pictures.string(), look);
+    look = fmt::format("see {}; {}", pictures.string(), look);
   log_info("next: {}{}", look,
            has_model ? fmt::format("; trainer predict {0} PHOTOS --out found; trainer export {0} "
                                    "--out model.onnx",
@@ -94,7 +94,7 @@ void log_next(const RunEnd& end, fs::file_time_type began) {
 
 int run(const RunArguments& arguments) {
   const auto began = fs::file_time_type::clock::now();
-  const ExitAtSignal at_signal(kStoppedEarly, "ended at once: there was no step to save");
+  const ExitAtSignal at_signal(kStoppedEarly, "ended at once; no step to save");
   survive_broken_pipes();
   release_stop_signals();
   if (!arguments.replay.empty()) {
@@ -102,7 +102,7 @@ int run(const RunArguments& arguments) {
     if (config.file.empty()) config.file = arguments.replay / "config.toml";
     return replay(config.load(), arguments.replay);
   }
-  if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --replay");
+  if (arguments.config.file.empty()) throw ConfigError("CONFIG is required without --replay");
   if (arguments.verify_steps > 0) {
     const auto recipe = arguments.config.load();
     make_sample_on_first_use(recipe);
@@ -133,24 +133,24 @@ void add_run(CLI::App& app, Action& action) {
   arguments.config.add_to(command)->required(false);
   command
       .add_flag("--resume", arguments.resume,
-                "go on with the newest run of CONFIG in the output folder, from its newest "
-                "checkpoint, or fail where there is none; --resume=auto: start one then")
+                "resume the newest run of CONFIG in the output folder from its newest checkpoint; "
+                "if there is none, fail, or start a new run with --resume=auto")
       ->check(CLI::Validator(
           [](const std::string& word) {
             return word == kFlag || word == kAuto
                        ? std::string()
-                       : fmt::format("takes no value or '{}', not '{}'", kAuto, word);
+                       : fmt::format("expected no value or '{}', not '{}'", kAuto, word);
           },
           ""));
-  add_option(command, "--out", arguments.output, "DIR",
-             "folder for the run's folder, or with --resume the run's folder itself; "
-             "default: train.output");
+  add_option(
+      command, "--out", arguments.output, "DIR",
+      "parent of the run folder, or with --resume the run folder itself; default: train.output");
   add_renamed(command, "--output", "--out");
   auto* replay = add_option(command, "--replay", arguments.replay, "RUN/diverged/STEP",
-                            "repeat a step that was not finite, and say where it went wrong; "
-                            "CONFIG is the one in the folder");
+                            "record of a non-finite step to repeat, to find the operator that "
+                            "caused it; CONFIG is the one in the folder");
   auto* verify = add_option(command, "--verify-determinism", arguments.verify_steps, "STEPS",
-                            "train this many steps twice and compare every byte")
+                            "number of steps to train twice, comparing every byte")
                      ->check(positive());
   for (auto* alone : {replay, verify})
     for (const auto* other : {"--resume", "--out"}) alone->excludes(other);

@@ -18,12 +18,12 @@ struct SampleArguments {
 
 int sample(const SampleArguments& arguments) {
   coco::make_sample(arguments.out, arguments.options);
-  print_formatted("{}: {} to train on, {} to validate; use it with --set data.root={}\n",
+  print_formatted("{}: {} for training, {} for validation; use it with --set data.root={}\n",
                   arguments.out.string(), counted(arguments.options.train, "image"),
                   arguments.options.val, arguments.out.string());
   suggest_next(
-      "trainer run configs/maskrcnn.toml --set data.root={0}; to look at it "
-      "first: trainer inspect configs/maskrcnn.toml --set data.root={0}",
+      "trainer run configs/maskrcnn.toml --set data.root={0}; to see it first: trainer inspect "
+      "configs/maskrcnn.toml --set data.root={0}",
       arguments.out.string());
   return kDone;
 }
@@ -33,14 +33,14 @@ int sample(const SampleArguments& arguments) {
 void add_sample(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "sample", sample);
   auto& options = arguments.options;
-  add_option(command, "--out", arguments.out, "DIR", "the folder to make")->required();
-  command.add_option("--train", options.train, "training images")
+  add_option(command, "--out", arguments.out, "DIR", "folder to create")->required();
+  command.add_option("--train", options.train, "number of training images")
       ->capture_default_str()
       ->check(positive());
-  command.add_option("--val", options.val, "validation images")
+  command.add_option("--val", options.val, "number of validation images")
       ->capture_default_str()
       ->check(positive());
-  command.add_option("--seed", options.seed, "the same seed gives the same bytes")
+  command.add_option("--seed", options.seed, "random seed; the same seed gives the same bytes")
       ->capture_default_str()
       ->check(not_negative());
   add_examples(command, {"trainer sample --out data/sample",

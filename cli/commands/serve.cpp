@@ -28,14 +28,13 @@ serving::DoorOptions read_door(const ServeArguments& arguments) {
     door.allowed = serving::read_public_keys(arguments.allowed);
     if (door.allowed.empty())
       throw ConfigError(
-          "--key: name the consumers' public keys with --allow FILE.pub or a folder of them; "
-          "without one nobody may come in");
+          "--key: no consumer is allowed; give the consumers' public keys with --allow FILE.pub or "
+          "a folder of them");
   } else if (arguments.bind.starts_with("tcp://") && !serving::is_local(arguments.bind) &&
              !arguments.insecure) {
     throw ConfigError(fmt::format(
-        "--bind {}: other machines can reach this, and without keys anyone there could have the "
-        "data. Give --key and --allow (`trainer serve --keygen NAME` makes keys), or say "
-        "--insecure where only friends are in the network",
+        "--bind {}: other machines can connect and, without keys, read the data. Give --key and "
+        "--allow (`trainer serve --keygen NAME` makes keys), or --insecure in a trusted network",
         arguments.bind));
   }
   return door;
@@ -48,14 +47,13 @@ int serve(const ServeArguments& arguments) {
   if (!arguments.keygen.empty()) {
     serving::make_keys(arguments.keygen);
     print_formatted(
-        "{0}.key: the secret key, for this side alone\n{0}.pub: the public key, for the "
-        "other side\n",
+        "{0}.key: secret key, only for this side\n{0}.pub: public key, for the other side\n",
         arguments.keygen);
     suggest_next("trainer serve CONFIG --key {}.key --allow TRAINER.pub --bind 'tcp://*:5555'",
                  arguments.keygen);
     return kDone;
   }
-  if (arguments.config.file.empty()) throw ConfigError("CONFIG is required, unless with --keygen");
+  if (arguments.config.file.empty()) throw ConfigError("CONFIG is required without --keygen");
   const auto door = read_door(arguments);
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // meant for consumers with the same file
@@ -67,13 +65,13 @@ int serve(const ServeArguments& arguments) {
       start_data_server(recipe.data, recipe.stages, train, door, arguments.most_consumers);
   log_info("serving {} samples at {}, {}", train.source->size(), server->endpoint(),
            door.keys                      ? fmt::format("to {} keys", door.allowed.size())
-           : serving::is_local(door.bind) ? "to this machine alone"
+           : serving::is_local(door.bind) ? "to this machine only"
                                           : "to anyone, without keys");
   log_info("next, for each trainer: trainer run CONFIG --set 'data.source=[\"{}\"]'",
            server->endpoint());
   server->run([] { return StopSignals::received().empty(); });
   log_info("stopped by {} after {} batches", StopSignals::received(), server->report().batches);
-  log_info("next: trainers wait for data.source_timeout; the same command serves them again");
+  log_info("next: trainers wait up to data.source_timeout; the same command serves them again");
   ExitAtSignal::work_is_done(kDone);
   return kDone;
 }
@@ -84,24 +82,24 @@ void add_serve(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "serve", serve, /*handles_signals=*/true);
   arguments.config.add_to(command)->required(false);
   add_option(command, "--bind", arguments.bind, "ENDPOINT",
-             "where to listen: tcp://ADDRESS:PORT or ipc://FILE")
+             "endpoint to listen at: tcp://ADDRESS:PORT or ipc://FILE")
       ->capture_default_str();
-  auto* key = add_option(command, "--key", arguments.key, "FILE.key", "the server's secret key");
+  auto* key = add_option(command, "--key", arguments.key, "FILE.key", "secret key of the server");
   add_option(command, "--allow", arguments.allowed, "FILE.pub",
-             "a consumer's public key, or a folder of them; may be repeated")
+             "public key of a consumer, or a folder of public keys; may be repeated")
       ->needs(key)
       ->allow_extra_args(false);
   command
       .add_flag("--insecure", arguments.insecure,
-                "listen beyond this machine without keys: anyone there can have the data")
+                "serve other machines without keys; any of them can read the data")
       ->excludes(key);
   command
       .add_option("--consumers", arguments.most_consumers,
-                  "so many at once at most; each has a data flow of its own")
+                  "maximum number of concurrent consumers; each has its own data flow")
       ->capture_default_str()
       ->check(positive());
   add_option(command, "--keygen", arguments.keygen, "NAME",
-             "make a pair of keys, NAME.key and NAME.pub, and do nothing else");
+             "name of a pair of keys to make, NAME.key and NAME.pub, without serving");
   add_examples(command, {"trainer serve configs/maskrcnn.toml",
                          "trainer run configs/maskrcnn.toml --set "
                          "'data.source=[\"tcp://127.0.0.1:5555\"]'",

@@ -50,12 +50,12 @@ int status(const StatusArguments& arguments) {
 void add_status(CLI::App& app, Action& action) {
   auto [command, arguments] = add_subcommand(app, action, "status", status);
   add_option(command, "run", arguments.run, "RUN",
-             "a run's folder, or one that holds runs: the newest that trains, else the newest; or "
-             "the endpoint of a data server without keys")
+             "run folder; or a folder of runs, for the newest running one, else the newest; or the "
+             "endpoint of a data server without keys")
       ->required();
   command.add_flag("--events", arguments.events,
-                   "tell instead what the ranks did last, and which came late to their exchanges; "
-                   "with --json for ui.perfetto.dev, too");
+                   "show the last events of the ranks instead, and which ranks were late in their "
+                   "exchanges; with --json also for ui.perfetto.dev");
   add_json_flag(command, arguments.json);
   add_examples(command,
                {"trainer status runs/maskrcnn-1", "trainer status runs",

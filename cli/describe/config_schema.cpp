@@ -179,7 +179,7 @@ std::vector<Component> components_of(const Registry<Factory>& registry) {
   for (const auto& [name, entry] : registry.entries()) {
     auto options = entry.help();
     for (auto& option : options)
-      if (!option.follows.empty()) option.doc += "; where left out: " + option.follows;
+      if (!option.follows.empty()) option.doc += "; default: " + option.follows;
     all.push_back({name, entry.doc, properties_of(options)});
   }
   return all;
@@ -268,7 +268,7 @@ Json callbacks_schema(Json& definitions, const Json& switches) {
           {"description", "callbacks, each a table: [callbacks.NAME]"},
           {"propertyNames", {{"pattern", "^[A-Za-z0-9_-]+$"}}},
           {"properties", std::move(tables)},
-          {"additionalProperties", table("a callback with a name of its own", any, closed(any))}};
+          {"additionalProperties", table("a callback with a custom name", any, closed(any))}};
 }
 
 /// Returns what a file without a `base` must satisfy. Such a file may itself be a base, so it may
@@ -290,13 +290,12 @@ Json config_schema() {
   auto properties = Json::object();
   properties["base"] = {{"type", "string"},
                         {"description",
-                         "the file to inherit, relative to this one: tables merge, stages with "
-                         "`after` or `before` are added, other values replace"}};
+                         "file to inherit, relative to this one: tables are merged, stages with "
+                         "`after` or `before` are added, other values replace inherited ones"}};
   properties["unset"] = {
       {"type", "array"},
       {"items", {{"type", "string"}}},
-      {"description",
-       "keys of the base that get their defaults back, such as \"schedule.warmup\""}};
+      {"description", "keys of the base to reset to their defaults, such as \"schedule.warmup\""}};
   for (const auto& table : config_tables()) {
     auto own = properties_of(table.options);
     const auto choose_by = [&](const std::vector<Component>& all) {
@@ -335,7 +334,7 @@ Json config_schema() {
     }
   }
   Json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                 {"title", "a configuration of Millrace"}};
+                 {"title", "Millrace configuration"}};
   schema.update(closed(std::move(properties)));
   schema["if"] = {{"required", Json::array({"base"})}};
   schema["then"] = true;

@@ -11,24 +11,25 @@ namespace millrace::cli {
 std::vector<ConfigTable> config_tables() {
   return {
       {"",
-       "keys before all tables; also `base`, the file to inherit, and `unset`, a list of inherited "
-       "keys that get their defaults back",
+       "top-level keys; also `base`, the file to inherit, and `unset`, a list of inherited keys to "
+       "reset to their defaults",
        help_of<TopOptions>()},
-      {"data", "the data set and how it is read", help_of<DataOptions>()},
+      {"data", "data set and how it is read", help_of<DataOptions>()},
       {"data.sample",
-       "makes data.root on first use, if a file, not --set, names that folder beside it",
+       "sample data set to make in data.root on first use, if the same file (not --set) sets "
+       "data.root",
        help_of<coco::SampleOptions>()},
-      {"[data.sources]", "what training reads; also the options of the source that `type` names",
+      {"[data.sources]", "training data; also the options of the source that `type` names",
        help_of<SourceKeys>()},
-      {"[data.stages]", "how batches are made; also the options of the stage that `type` names",
+      {"[data.stages]", "stages that make batches; also the options of the stage that `type` names",
        help_of<StageKeys>()},
-      {"model", "the detector; also the options of the one that `type` names",
-       help_of<ModelOptions>()},
-      {"train", "the run", help_of<TrainOptions>()},
-      {"optimizer", "how gradients become new weights", help_of<OptimizerOptions>()},
-      {"[optimizer.groups]", "rules for some of the parameters; the first that matches one counts",
+      {"model", "detector; also the options of the one that `type` names", help_of<ModelOptions>()},
+      {"train", "training run", help_of<TrainOptions>()},
+      {"optimizer", "update of the weights by gradients", help_of<OptimizerOptions>()},
+      {"[optimizer.groups]",
+       "rules for groups of parameters; the first that matches a parameter applies",
        help_of<ParameterRule>()},
-      {"schedule", "the learning rate over time", help_of<ScheduleOptions>()},
+      {"schedule", "learning rate over time", help_of<ScheduleOptions>()},
       {"callbacks.NAME", "any callback; also the options of the one that `type` or NAME names",
        help_of<CallbackSwitches>()},
   };

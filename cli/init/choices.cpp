@@ -32,7 +32,7 @@ advice::SplitText text_of_split(const formats::Split& split, std::size_t images)
   const auto objects = std::ranges::count(split.data->annotations, false, &coco::Annotation::crowd);
   advice::SplitText text{split.name, images, static_cast<std::size_t>(objects), ""};
   const auto empty = split.data->images.size() - images;
-  if (empty > 0) text.about = fmt::format("{} without an object stay out", empty);
+  if (empty > 0) text.about = fmt::format("{} without an object are not used", empty);
   return text;
 }
 
@@ -48,7 +48,7 @@ advice::RuleOf rule_of(const advice::Draft& draft) {
   return [type = draft.type, model = whole.model, divisor = whole.data.divisor](
              const std::vector<double>& sizes, const std::vector<double>& ratios) {
     const auto rule = anchor_rule(type, model, divisor, sizes, ratios);
-    if (!rule) throw ConfigError(fmt::format("--model {}: it has no anchors", type));
+    if (!rule) throw ConfigError(fmt::format("--model {}: this detector has no anchors", type));
     return *rule;
   };
 }

@@ -49,8 +49,8 @@ bool link_or_copy(const fs::path& image, const fs::path& link, const fs::path& f
   if (!problem) return false;
   fs::copy_file(image, link, problem);
   if (problem)
-    throw Error(fmt::format("{}: cannot be linked or copied to {}: {}", image.string(),
-                            link.string(), problem.message()));
+    throw Error(fmt::format("{}: cannot link or copy it to {}: {}", image.string(), link.string(),
+                            problem.message()));
   return true;
 }
 

@@ -28,8 +28,8 @@ void InitReport::examine(const std::filesystem::path& folder, SourceData& data, 
     json["findings"].push_back(sentence);
   }
   if (!data.unused.empty())
-    say("unused", fmt::format("{} of {}: neither trained on nor evaluated", joined(data.unused),
-                              folder.string()));
+    say("unused", fmt::format("{} in {}, used neither for training nor for validation",
+                              joined(data.unused), folder.string()));
 }
 
 void InitReport::tell_line(const std::string& line) {

@@ -109,15 +109,15 @@ advice::WeightFacts weight_facts(const std::string& file) {
   const auto stem = tensors.find("backbone.body.conv1.weight");
   if (facts.backbone.empty() || stem == tensors.end())
     throw ConfigError(fmt::format(
-        "--weights {}: it has no ResNet-18, -34, -50 or -101; docs/weights.md lists what fits",
+        "--weights {}: no ResNet-18, -34, -50 or -101 found; docs/weights.md lists supported files",
         file));
   facts.width = stem->second.size(0);
   if (const auto middle = tensors.find("backbone.body.layer1.0.conv2.weight");
       middle != tensors.end() && middle->second.size(1) != facts.width)
-    throw ConfigError(fmt::format(
-        "--weights {}: its 3x3 convolutions are not those of a ResNet; a ResNeXt or a wide ResNet "
-        "is configured by hand (docs/weights.md)",
-        file));
+    throw ConfigError(
+        fmt::format("--weights {}: the 3x3 convolutions are not those of a ResNet; configure a "
+                    "ResNeXt or a wide ResNet by hand (docs/weights.md)",
+                    file));
   facts.group_norm =
       facts.scheme == "caffe2-gn" || (tensors.contains("backbone.body.bn1.weight") &&
                                       !tensors.contains("backbone.body.bn1.running_mean"));

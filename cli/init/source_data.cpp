@@ -122,7 +122,7 @@ SourceData read_source(const fs::path& folder, const std::string& format) {
   }
   if (!train)
     throw ConfigError(fmt::format(
-        "{} has the splits {}: which one is trained on? Name it 'train', or give its own folder",
+        "{} has the splits {}; rename the one for training to 'train', or give its folder",
         folder.string(), joined_names(splits)));
   data.train = std::move(*train);
   for (const auto& split : splits) data.unused.push_back(split.name);
@@ -130,7 +130,7 @@ SourceData read_source(const fs::path& folder, const std::string& format) {
                   has_layout(folder, *data.val);
   if (data.train.data->images.empty())
     throw ConfigError(
-        fmt::format("{} ({}): there is no image to train on", folder.string(), data.format));
+        fmt::format("{} ({}): no training images found", folder.string(), data.format));
   return data;
 }
 
@@ -168,18 +168,18 @@ void examine(SourceData& data, bool masks) {
   check_classes(named, count_classes(named), data.findings);
   check_copies(named, data.findings);
   if (data.train.data->images.empty())
-    throw ConfigError(fmt::format("{}: no image can be read; the first: {}",
+    throw ConfigError(fmt::format("{}: no image can be read; first finding: {}",
                                   data.train.images.string(), sentences(data.findings).front()));
   if (used.empty())
     throw ConfigError(
-        fmt::format("{}: no object is annotated in any of {}", data.train.images.string(),
+        fmt::format("{}: no annotated objects in {}", data.train.images.string(),
                     counted(static_cast<long long>(data.train.data->images.size()), "image")));
 }
 
 Division divide(SourceData& data, std::uint64_t seed) {
   const auto& all = *data.train.data;
   const auto names = file_names(data.train);
-  ImageProgress progress("comparing", names.size());
+  ImageProgress progress("comparing images", names.size());
   const auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
   const auto groups = advice::group_images(names, sketches);
   std::vector<advice::SplitImage> images(all.images.size());
@@ -215,7 +215,7 @@ Division divide(SourceData& data, std::uint64_t seed) {
 std::optional<std::vector<std::string>> leaks(const SourceData& data) {
   const auto trained = file_names(data.train), evaluated = file_names(*data.val);
   if (trained.size() + evaluated.size() > kDecoded) return std::nullopt;
-  ImageProgress progress("comparing", trained.size() + evaluated.size());
+  ImageProgress progress("comparing images", trained.size() + evaluated.size());
   auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
   const auto others = advice::sketch_images(as_data_split(*data.val), std::ref(progress));
   sketches.insert(sketches.end(), others.begin(), others.end());

@@ -58,8 +58,9 @@ report::Picture picture_of(const Batch& batch, std::size_t i, std::int64_t numbe
   const auto crowds = std::ranges::count(batch.objects[i].crowd, 1);
   report::Picture picture{
       .title = fmt::format("batch {}, image {}", number, i),
-      .caption = fmt::format("image {} of {} x {} as {} x {}", image.image_id, image.original_width,
-                             image.original_height, image.width, image.height),
+      .caption =
+          fmt::format("image {}: {} x {} pixels, {} x {} in the batch", image.image_id,
+                      image.original_width, image.original_height, image.width, image.height),
       .width = slot.width,
       .height = slot.height,
       .jpeg = report::thumbnail(slot_of(batch, i), kBatchBytes, kBatchThumbnail),
@@ -128,7 +129,7 @@ DrawnBatches draw_batches(DataFlow<Batch>& flow, const std::vector<std::string>&
   const auto report = flow.report();
   drawn.skipped = report.skipped;
   drawn.skipped_reasons = report.skipped_reasons;
-  if (drawn.batches == 0) throw Error("the data has no batch to look at");
+  if (drawn.batches == 0) throw Error("the data set yields no batch");
   return drawn;
 }
 

@@ -50,7 +50,7 @@ class Remarks {
 
   std::vector<Remark> all() {
     if (train_.data.objects.size() == crowd_count(train_.data)) {
-      warn("no-objects", "There is nothing to learn: no image has an object that is no crowd.");
+      warn("no-objects", "Nothing to learn: no image has an object that is not a crowd.");
       return std::move(all_);
     }
     anchors();
@@ -77,8 +77,8 @@ class Remarks {
     const auto sums = summary(train_.data, train_.coverage);
     const double below = 1 - sums.all.share(Reach::foreground);
     auto text = fmt::format(
-        "{} of the objects have no anchor with an IoU of {:g} or more ({}), and {} are learned by "
-        "no anchor at all",
+        "{} of the objects have no anchor with an IoU of {:g} or more ({}), and {} are not learned "
+        "by any anchor",
         percent_text(below), context_.foreground, context_.foreground_key,
         percent_text(sums.all.share(Reach::nothing)));
     std::vector<double> missed;  // sizes of objects without a foreground anchor
@@ -86,26 +86,24 @@ class Remarks {
       if (train_.coverage[i].reach != Reach::foreground && !train_.data.objects[i].crowd)
         missed.push_back(train_.data.objects[i].size());
     if (!missed.empty() && !context_.anchor_sizes.empty())
-      text +=
-          fmt::format(": the anchors' sizes are {} pixels, and half of those objects are below {}",
-                      list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
+      text += fmt::format(
+          ": the anchor sizes are {} pixels, and half of those objects are smaller than {}",
+          list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
     constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // fractions of the objects
     const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
     if (const auto& better = context_.better)
       all_.push_back(
           {"anchor-sizes",
-           text +
-               fmt::format(
-                   ". With model.anchors.sizes = {}, {} would have one instead of {}. Weights that "
-                   "were trained with other anchors learn these anew.",
-                   list_text(better->sizes),
-                   percent_text(better->chosen.all.share(Reach::foreground)),
-                   percent_text(better->published.all.share(Reach::foreground))),
+           text + fmt::format(". With model.anchors.sizes = {}, {} would have one instead of {}. "
+                              "Weights trained with other anchors must relearn this.",
+                              list_text(better->sizes),
+                              percent_text(better->chosen.all.share(Reach::foreground)),
+                              percent_text(better->published.all.share(Reach::foreground))),
            is_bad ? warning : coco::Severity::note});
     else
       note("anchor-sizes", text +
-                               ". No other sizes, each twice the last, give one to more objects "
-                               "without leaving others below half.");
+                               ". No other sizes, each twice the previous one, give more objects "
+                               "such an anchor without leaving others below an IoU of 0.5.");
   }
 
   void sizes() {
@@ -113,13 +111,13 @@ class Remarks {
     const double tiny = share_if(sizes, [](double size) { return size < kTinyPixels; });
     if (tiny < 0.1) return;
     warn("tiny-objects",
-         fmt::format("{} of the objects are below {:.0f} pixels when the detector sees them ({}), "
-                     "and such are found badly: {}.",
+         fmt::format("{} of the objects are smaller than {:.0f} pixels in the detector's input "
+                     "({}), and such objects are detected poorly; {}.",
                      percent_text(tiny), kTinyPixels, train_.seen,
                      train_.is_sampled
-                         ? "let the stages make larger images, or mix fewer photos"
-                         : "raise data.short_side and data.max_side as far as memory allows, or "
-                           "train on crops of the photos (stage random_crop)"));
+                         ? "configure the stages to make larger images, or to mix fewer of them"
+                         : "raise data.short_side and data.max_side if memory allows, or train on "
+                           "crops of the images (stage random_crop)"));
   }
 
   void ratios() {
@@ -135,13 +133,12 @@ class Remarks {
     if (tall > 0.05) wanted.push_back(high * 2);
     if (wanted.size() == context_.anchor_ratios.size()) return;
     constexpr double kMany = 0.25;  // fraction of the objects
-    all_.push_back(
-        {"long-objects",
-         fmt::format("{} of the objects are flatter or taller than the anchors ({}) by half: try "
-                     "model.anchors.aspect_ratios = {}.",
-                     percent_text(flat + tall), list_text(context_.anchor_ratios),
-                     list_text(wanted)),
-         flat + tall > kMany ? warning : coco::Severity::note});
+    all_.push_back({"long-objects",
+                    fmt::format("{} of the objects are flatter or taller than the anchors ({}) by "
+                                "more than half; try model.anchors.aspect_ratios = {}.",
+                                percent_text(flat + tall), list_text(context_.anchor_ratios),
+                                list_text(wanted)),
+                    flat + tall > kMany ? warning : coco::Severity::note});
   }
 
   void density() {
@@ -150,15 +147,15 @@ class Remarks {
     const auto over = std::ranges::count_if(counts, [&](double count) { return count > most; });
     if (most > 0 && over > 0)
       warn("many-objects",
-           fmt::format("{} more objects than the {} that model.test.detections_per_img keeps (the "
-                       "fullest {:.0f}): raise it, or those beyond are missed.",
+           fmt::format("{} more objects than model.test.detections_per_img = {} (up to {:.0f}); "
+                       "raise it, or the rest is missed.",
                        over == 1 ? "1 image has" : fmt::format("{} images have", over),
                        context_.most_detections, std::ranges::max(counts)));
     if (const auto crowds = crowd_count(train_.data); crowds > 0)
-      note("crowds", fmt::format("{} not learned; what is found there counts neither as right nor "
-                                 "as wrong.",
-                                 crowds == 1 ? "1 crowd region is"
-                                             : fmt::format("{} crowd regions are", crowds)));
+      note("crowds",
+           fmt::format(
+               "{} not learned; detections there count neither as correct nor as wrong.",
+               crowds == 1 ? "1 crowd region is" : fmt::format("{} crowd regions are", crowds)));
   }
 
   void scales() {
@@ -166,10 +163,10 @@ class Remarks {
     const double median = median_scale(train_.data);
     if (median > 1.3)
       note("enlarged",
-           fmt::format("Half of the images are enlarged {:.1f} times or more. That helps to find "
-                       "small objects, and takes time: where objects are large, a smaller "
-                       "data.short_side than {} will do.",
-                       median, context_.short_side));
+           fmt::format(
+               "Half of the images are enlarged {:.1f} times or more. That helps to detect small "
+               "objects but takes time; if objects are large, data.short_side can be less than {}.",
+               median, context_.short_side));
     if (median < 0.4)
       note("shrunk", fmt::format("Half of the images are shrunk to {:.2f} of their size or less: "
                                  "small objects are lost; raise data.short_side (now {}), or train "
@@ -223,19 +220,20 @@ class Remarks {
     if (own <= 0 || others <= 0) return;
     if (const double times = others / own; times > 1.5 || times < 1 / 1.5)
       warn("validation-differs",
-           fmt::format("Objects of {} are {:.1f} times as large as those of {} (medians {} and {} "
-                       "pixels, at the sizes seen): the split, or data.test_short_side, differs.",
-                       val_->name, times, train_.name, pixel_text(others), pixel_text(own)));
+           fmt::format(
+               "Objects of {} are {:.1f} times as large as those of {} (medians {} and {} pixels, "
+               "in the detector's input): the split or data.test_short_side differs.",
+               val_->name, times, train_.name, pixel_text(others), pixel_text(own)));
   }
 
   void unread() {
     if (photos_.data.unreadable > 0)
-      warn("unreadable", fmt::format("{} could not be read and counts nowhere here: `trainer "
-                                     "doctor` says why.",
-                                     counted(photos_.data.unreadable, "sample")));
+      warn("unreadable",
+           fmt::format("{} could not be read (not counted here); see `trainer doctor`.",
+                       counted(photos_.data.unreadable, "sample")));
     if (photos_.data.without_size > 0)
       note("without-size",
-           fmt::format("The size of {} is known only once decoded: such are in no figure here.",
+           fmt::format("The size of {} is known only after decoding (not counted here).",
                        counted(photos_.data.without_size, "image")));
   }
 

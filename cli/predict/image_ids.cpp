@@ -55,8 +55,8 @@ std::vector<std::int64_t> image_ids(const coco::Dataset& truth,
     ids.push_back(best->id);
   }
   refuse(unknown, files.size(), "not in " + truth.source);
-  refuse(ambiguous, files.size(), "fit several images of " + truth.source);
-  refuse(repeated, files.size(), "have the id of another photo in " + truth.source);
+  refuse(ambiguous, files.size(), "match several images of " + truth.source);
+  refuse(repeated, files.size(), "match the same image as another photo, in " + truth.source);
   return ids;
 }
 

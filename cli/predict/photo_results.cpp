@@ -94,7 +94,7 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   });
   if (!is_same) {
     if (lines >= 0)
-      log_warning("{} was made from other photos, weights or options: begins anew",
+      log_warning("{} was made from other photos, weights or options; starting over",
                   lines_file_.string());
     return false;
   }
@@ -114,11 +114,10 @@ bool PhotoResults::resume(std::uint64_t made_from, std::int64_t batch) try {
   cut_file(detections_file_, detections_end);
   written_ = detections_end;
   if (count_ > 0)
-    log_info("goes on after {}, done before; {} says which", counted(count_, "file"),
-             lines_file_.string());
+    log_info("resuming after {}, listed in {}", counted(count_, "file"), lines_file_.string());
   return true;
 } catch (const nlohmann::json::exception&) {
-  log_warning("{} is damaged: begins anew", lines_file_.string());
+  log_warning("{} is damaged; starting over", lines_file_.string());
   return false;
 }
 

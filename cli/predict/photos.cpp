@@ -84,7 +84,7 @@ class PhotoPrediction {
 
   /// Adds the files before position `end` that were in no batch, because they could not be read.
   void add_unusable(std::int64_t end) {
-    while (results_.count() < end) fail("it could not be read");
+    while (results_.count() < end) fail("cannot be read");
   }
 
  private:
@@ -128,10 +128,10 @@ class PhotoPrediction {
     const auto shown = prediction_.overlays(objects, &counts);
     const auto photo = photos_.read(results_.count());
     if (photo.width != result.width || photo.height != result.height)
-      throw Error("it has changed since it was looked at");
+      throw Error("has changed since it was read");
     const auto picture = results_.picture_of(result.file);
     if (std::error_code none; fs::equivalent(picture, result.file, none))
-      throw Error("its picture would take its place: give another --out");
+      throw Error("its picture would overwrite it; choose another --out");
     result.is_drawn = true;
     coco::write_picture(picture,
                         coco::draw_objects(photo.image.pixels(), shown, prediction_.split.classes));

@@ -36,7 +36,7 @@ coco::Detections Prediction::detections(const std::vector<DetectedObject>& found
 std::string counts_text(const std::map<std::string, int>& counts) {
   std::vector<std::string> texts;
   for (const auto& [name, count] : counts) texts.push_back(fmt::format("{} {}", count, name));
-  return texts.empty() ? "nothing" : joined(texts);
+  return texts.empty() ? "no objects" : joined(texts);
 }
 
 PredictionProgress::PredictionProgress(std::string noun, std::int64_t before, std::int64_t all)

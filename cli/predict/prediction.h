@@ -32,7 +32,7 @@ struct Prediction {
                               std::int64_t image_id) const;
 };
 
-/// Returns "2 cat, 1 dog"; "nothing" if empty.
+/// Returns "2 cat, 1 dog"; "no objects" if empty.
 std::string counts_text(const std::map<std::string, int>& counts);
 
 /// Shows the progress of a prediction as a bar on standard error, if that is a terminal.

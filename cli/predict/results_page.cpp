@@ -102,7 +102,8 @@ report::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<repor
                           .height = photo.height,
                           .shapes = std::move(shapes)};
   if (picture.shapes.size() < scores.size())
-    picture.caption = fmt::format("drawn: the best {} of {}", picture.shapes.size(), scores.size());
+    picture.caption = fmt::format("drawn: the {} of {} with the highest scores",
+                                  picture.shapes.size(), scores.size());
   double objects = 0, unsure = 0, best = 0;
   for (const double score : scores) {
     ++(score >= prediction_.score ? objects : unsure);

@@ -165,7 +165,7 @@ VideoResult predict_video(const Prediction& prediction, const fs::path& video,
   const auto& split = prediction.split;
   const auto shown_as = prediction.out / (name + ".mp4");
   if (std::error_code none; fs::equivalent(shown_as, video, none))
-    throw Error(fmt::format("{}: the annotated video would take its place: give another --out",
+    throw Error(fmt::format("{}: the annotated video would overwrite it; choose another --out",
                             video.string()));
   FrameReader frames(video, prediction.session.recipe().data);
   const auto clock = frames.facts().clock;

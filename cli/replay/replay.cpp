@@ -62,22 +62,24 @@ bool print_figures(const StepEnd& end, const StepRecord& record) {
 }
 
 void print_operator(const std::optional<BadOperator>& bad) {
-  if (!bad) return print_formatted("no operator gave a value that is not finite\n");
+  if (!bad) return print_formatted("no operator returned a non-finite value\n");
   const auto where = bad->node.empty() ? "in the forward pass"
                                        : fmt::format("in the backward pass, {}", bad->node);
   const auto what = fmt::format("{} {}", bad->name, where);
   const auto names =
       bad->weights.empty() ? "" : fmt::format(" with '{}'", fmt::join(bad->weights, "', '"));
   if (bad->outputs.empty())
-    print_formatted("no operator made the first value that is not finite; {} was given it: {}{}\n",
-                    what, bad->inputs, names);
-  else if (bad->bad_weights.empty())
-    print_formatted("the first operator that made one out of finite ones is {}: {} -> {}{}\n", what,
-                    bad->inputs, bad->outputs, names);
-  else
     print_formatted(
-        "the first operator that was given a weight that is not finite is {}: {} -> {}{}\n", what,
-        bad->inputs, bad->outputs, names);
+        "the first non-finite value was not computed by an operator; it is an input of {}: {}{}\n",
+        what, bad->inputs, names);
+  else if (bad->bad_weights.empty())
+    print_formatted(
+        "the first operator that computed a non-finite value from finite inputs is {}: {} -> "
+        "{}{}\n",
+        what, bad->inputs, bad->outputs, names);
+  else
+    print_formatted("the first operator with a non-finite weight as input is {}: {} -> {}{}\n",
+                    what, bad->inputs, bad->outputs, names);
 }
 
 }  // namespace
@@ -107,14 +109,14 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const auto end = step(record.batches, info, record.lr, scale);
 
   print_formatted("step {}: {}\n", record.info.step + 1,
-                  end.rejected.empty() ? "all is finite" : end.rejected);
+                  end.rejected.empty() ? "all values are finite" : end.rejected);
   const bool same = print_figures(end, record);
   print_bad("weights were", weights);
   print_bad("gradients are", gradients);
   print_operator(watch.first());
-  print_formatted("{}\n", same ? "reproduced: every figure is as recorded, bit for bit"
-                               : fmt::format("not reproduced; recorded was: {}", record.rejected));
-  suggest_next("docs/checkpoints.md says what to look for in a step that diverged");
+  print_formatted("{}\n", same ? "reproduced: all metrics equal the recorded ones bit for bit"
+                               : fmt::format("not reproduced; recorded: {}", record.rejected));
+  suggest_next("docs/checkpoints.md describes how to examine a diverged step");
   return same ? kDone : kFailed;
 }
 

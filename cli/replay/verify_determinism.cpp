@@ -67,7 +67,7 @@ class TraceSteps final : public Callback {
       batches_.pop_front();
     }
     for (const auto& [name, value, kind] : state.scalars)
-      now.emplace_back(fmt::format("the scalar '{}'", name), digest(value, 0));
+      now.emplace_back(fmt::format("the metric '{}'", name), digest(value, 0));
     std::ranges::sort(gradients_);  // the backward pass may produce them in any order
     now.insert(now.end(), gradients_.begin(), gradients_.end());
     gradients_.clear();
@@ -119,15 +119,15 @@ int verify_determinism(const Recipe& recipe, std::int64_t steps) {
     const auto& expected = first->at(i);
     const auto [a, b] = std::ranges::mismatch(expected, second->at(i));
     if (a != expected.end() || b != second->at(i).end()) {
-      print_formatted("not equal: {} differs in step {}, and nothing before it\n",
+      print_formatted("not equal: first difference in {} of step {}\n",
                       a == expected.end() ? b->first : a->first, i + 1);
-      suggest_next("docs/determinism.md says what changes bits");
+      suggest_next("docs/determinism.md lists what changes results");
       return kFailed;
     }
     for (const auto& [what, value] : expected) sum = digest(value, sum);
   }
   print_formatted("equal: {} twice, digest {}\n", counted(std::ssize(*first), "step"), hex(sum));
-  suggest_next("the same command elsewhere: machines that agree print the same digest");
+  suggest_next("run the same command on another machine; equal results have the same digest");
   return kDone;
 }
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr double kMicroseconds = 1e-6;
 constexpr std::chrono::milliseconds kReadEvery{50};
-const std::string kAsked = "it was asked";
+const std::string kAsked = "on request";
 
 SeenEvent event_of(const Json& json) {
   const auto& more = json.at("args");
@@ -100,7 +100,7 @@ EventLog read_event_log(const Json& json, std::string from) try {
   std::ranges::stable_sort(log.events, {}, &SeenEvent::start_s);
   return log;
 } catch (const Json::exception& problem) {
-  throw Error(fmt::format("{}: the events cannot be read ({})", from, problem.what()));
+  throw Error(fmt::format("{}: cannot read the events ({})", from, problem.what()));
 }
 
 std::vector<EventLog> failure_logs(const fs::path& run, const std::vector<MemberStatus>& ranks) {
@@ -117,8 +117,8 @@ EventLogs collect_event_logs(const fs::path& run, std::chrono::milliseconds time
   const auto files = newest_status_files(run);
   if (files.empty())
     throw Error(
-        fmt::format("{}: no rank has written its status, so none can be asked: the run "
-                    "starts, cannot write to its folder, or is of an older version",
+        fmt::format("{}: no rank has written its status; the run is starting, cannot write to its "
+                    "folder, or is of an older version",
                     run.string()));
   std::string why = "no answer";
   std::vector<Json> answers(files.size());

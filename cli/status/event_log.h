@@ -26,7 +26,7 @@ struct SeenEvent {
 struct EventLog {
   std::int64_t rank = 0;
   std::string name;  // "rank 1 (node-b)"
-  std::string from;  // "it was asked", or a file; empty = no log
+  std::string from;  // "on request", or a file; empty = no log
   std::string why;   // why it was written, or why there is none
   double written_s = 0;
   std::vector<SeenEvent> events = {};  // by start time

@@ -31,11 +31,12 @@ std::string line_of(const SeenEvent& event) {
 
 std::string text_of_rank(const EventLog& log) {
   if (log.from.empty())
-    return fmt::format("{}: no events ({}, and no file in events/; its own log may name one)\n",
-                       log.name, log.why);
+    return fmt::format(
+        "{}: no events ({}, and no file in events/; the rank's own log may name one)\n", log.name,
+        log.why);
   auto text = fmt::format("{}: {} events, {} ago, {}\n", log.name, log.events.size(),
                           duration_text(std::max(0., wall_clock() - log.written_s)),
-                          log.from == "it was asked" ? log.from : log.from + ": " + log.why);
+                          log.from == "on request" ? log.from : log.from + ": " + log.why);
   for (const auto& event : log.events)
     if (event.goes_on) text += line_of(event);
   return text;
@@ -63,9 +64,9 @@ std::string text_of(const Lateness& one, const std::vector<EventLog>& ranks) {
       one.seconds < 0.1 ? fmt::format("{:.0f} ms", one.seconds * 1e3) : duration_text(one.seconds);
   return fmt::format("  {}, '{}' no. {}: {}\n      {}\n", one.of, one.exchange, one.number + 1,
                      one.goes_on
-                         ? fmt::format("{} not come in {}",
+                         ? fmt::format("{} not arrived for {}",
                                        whose + (one.late.size() == 1 ? " has" : " have"), seconds)
-                         : fmt::format("{} came {} after the first", whose, seconds),
+                         : fmt::format("{} arrived {} after the first", whose, seconds),
                      one.doing);
 }
 
@@ -92,12 +93,12 @@ Json to_json(const EventLogs& logs) {
 }
 
 std::string to_text(const EventLogs& logs) {
-  auto text = fmt::format("{}: what the ranks did last\n\n", logs.run.string());
+  auto text = fmt::format("{}: last events of the ranks\n\n", logs.run.string());
   for (const auto& log : logs.ranks) text += text_of_rank(log);
   if (logs.ranks.size() == 1) {
     const auto& events = logs.ranks.front().events;
     if (events.empty()) return text;
-    text += "\nBefore that:\n";
+    text += "\nEarlier events:\n";
     std::vector<SeenEvent> ended;
     std::ranges::copy_if(events, std::back_inserter(ended), std::not_fn(&SeenEvent::goes_on));
     std::ranges::stable_sort(ended, {}, &SeenEvent::end_s);
@@ -106,8 +107,8 @@ std::string to_text(const EventLogs& logs) {
     return text;
   }
   const auto late = chosen(who_was_late(logs.ranks));
-  text += late.empty() ? "\nNo rank was late in an exchange that all of them know.\n"
-                       : "\nWho came last to exchanges, and what it did meanwhile:\n";
+  text += late.empty() ? "\nNo rank was late in an exchange that all ranks recorded.\n"
+                       : "\nLate ranks in exchanges, and what they did meanwhile:\n";
   for (const auto& one : late) text += text_of(one, logs.ranks);
   return text;
 }

@@ -38,7 +38,7 @@ const SeenEvent* longest_in(const EventLog& log, double from_s, double to_s,
 std::string doing_between(const EventLog& log, double from_s, double to_s) {
   const auto* main =
       longest_in(log, from_s, to_s, {"data", "step", "callback", "checkpoint", "other"});
-  if (!main) return "nothing that was recorded";
+  if (!main) return "nothing recorded";
   auto text = main->detail;
   const SeenEvent* part = nullptr;
   if (main->kind == "data") part = longest_in(log, from_s, to_s, {"stage"});
@@ -93,7 +93,7 @@ Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
   if (known)
     found.doing = doing_between(*known, known->written_s - found.seconds, known->written_s);
   else
-    found.doing = "nothing is known of it";
+    found.doing = "unknown";
   // The rank that `doing` describes comes first.
   if (known)
     std::ranges::stable_partition(found.late, [&](auto rank) { return rank == known->rank; });

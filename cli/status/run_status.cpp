@@ -81,9 +81,9 @@ std::vector<std::pair<Json, Life>> watch(const fs::path& run, std::int64_t start
 }
 
 std::string why_of(const Json& file, Life life) {
-  if (file.is_null()) return "has written no status: does it see the run's folder?";
+  if (file.is_null()) return "has written no status; check its access to the run folder";
   if (life == Life::writes) return "";
-  if (life == Life::silent) return "writes no status";
+  if (life == Life::silent) return "no longer writes its status";
   return is_training(file) ? "its process has ended" : "its training has ended";
 }
 

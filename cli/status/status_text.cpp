@@ -31,9 +31,8 @@ std::string bytes_text(const Json& status, const char* key) {
 
 /// Returns text for a rank or server that does not answer.
 std::string absence_text(const MemberStatus& member) {
-  const auto when = member.heard_s < 0
-                        ? ""
-                        : fmt::format("; last heard of {} ago", duration_text(member.heard_s));
+  const auto when =
+      member.heard_s < 0 ? "" : fmt::format("; last status {} ago", duration_text(member.heard_s));
   return fmt::format("{}{}{}\n", kIndent, member.why, when);
 }
 
@@ -61,7 +60,7 @@ std::string details_of_rank(const Json& status) {
     text +=
         fmt::format("; waits in '{}' of {}", exchange.value("what", ""), exchange.value("of", ""));
   if (const auto life = status.value("sign_of_life_s", 0.); life >= kLongS)
-    text += fmt::format("; last sign of life {} ago", duration_text(life));
+    text += fmt::format("; last progress {} ago", duration_text(life));
   return text + "\n" +
          (status.value("where", "") == "data" ? work_text(status.value("work", Json::array()))
                                               : "");
@@ -116,7 +115,7 @@ std::string to_text(const RunStatus& run) {
   auto text = fmt::format("{}: {}\n", run.run.string(), name_of(run.state));
   if (!run.ranks.empty()) text += "\n" + table_of_ranks(run.ranks);
   if (!run.servers.empty()) text += "\n" + table_of_servers(run.servers);
-  if (!run.log_end.empty()) text += "\nThe end of log.txt:\n" + run.log_end;
+  if (!run.log_end.empty()) text += "\nEnd of log.txt:\n" + run.log_end;
   if (!text.ends_with('\n')) text += '\n';
   text += "\n" + verdict(run) + "\n";
   for (const auto& other : run.also_training)

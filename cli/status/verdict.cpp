@@ -61,7 +61,7 @@ std::string text_of_missing(const std::vector<const MemberStatus*>& missing,
     return text + fmt::format("; the others wait for {} in {}, for {}", one ? "it" : "them",
                               exchange_text(waits->status),
                               duration_text(seconds(waits->status, "for_s")));
-  return text + (here.empty() ? "" : "; the others do not wait yet");
+  return text + (here.empty() ? "" : "; the others are not waiting yet");
 }
 
 std::string text_of_training(const RunStatus& run) {
@@ -90,18 +90,18 @@ std::string text_of_training(const RunStatus& run) {
     if (waits)
       return fmt::format("the others wait for {}: {}", slowest->with_host(), doing_text(status));
     if (by_stillness(slowest) >= kStillS)
-      return fmt::format("{} stands still: {}", slowest->with_host(), doing_text(status));
+      return fmt::format("{} makes no progress: {}", slowest->with_host(), doing_text(status));
   }
   const auto& chief = here.front()->status;
-  return fmt::format("training goes on: step {} of {}, {:.1f} images/s", chief.value("step", 0),
+  return fmt::format("training: step {} of {}, {:.1f} images/s", chief.value("step", 0),
                      chief.value("total_steps", 0), images_per_s);
 }
 
 std::string text_of_run(const RunStatus& run) {
   switch (run.state) {
     case RunState::starting:
-      return "it starts, or cannot write its status, or is of an older version: a process holds "
-             "its folder, and no rank has written its status";
+      return "starting, unable to write its status, or of an older version: a process holds the "
+             "lock of the run folder, but no rank has written its status";
     case RunState::training:
       return text_of_training(run);
     case RunState::silent: {

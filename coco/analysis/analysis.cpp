@@ -74,8 +74,8 @@ Analysis analyze(const Dataset& truth, const Detections& detections, const Evalu
                  std::size_t draws, const Detections* versus) {
   if (!analyzes(options))
     throw std::invalid_argument(
-        "analyze: an analysis is of boxes or masks, with the usual thresholds, ranges of areas and "
-        "categories");
+        "analyze: only boxes or masks with the default thresholds, area ranges and categories are "
+        "supported");
   const Plan plan(truth, options);
   return in_arena(options.threads, [&] {
     const Matches matches = match(plan, detections, {});

@@ -138,14 +138,14 @@ static_assert(std::has_unique_object_representations_v<Header> && sizeof(Header)
 std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool known) {
   const auto mapped = map_file(file);
   const Header expected;
-  if (mapped.size < sizeof(Header)) throw Error("it is truncated");
+  if (mapped.size < sizeof(Header)) throw Error("truncated");
   const auto& header = *reinterpret_cast<const Header*>(mapped.data.get());
-  if (header.magic != expected.magic) throw Error("it is no cache of annotations");
+  if (header.magic != expected.magic) throw Error("not an annotation cache");
   if (header.byte_order != expected.byte_order)
-    throw Error("it is of a machine of another byte order");
+    throw Error("written on a machine with another byte order");
   if (header.version != expected.version || header.sizes != expected.sizes)
-    throw Error("it is of another version of this program");
-  if (!(header.key == key)) throw Error("it is of other content");
+    throw Error("written by another version of this program");
+  if (!(header.key == key)) throw Error("belongs to other content");
 
   auto data = std::make_shared<Dataset>();
   data->memory = mapped.data;
@@ -154,15 +154,15 @@ std::shared_ptr<Dataset> open_cache(const fs::path& file, const Key& key, bool k
   each_array(
       [&]<typename T>(std::span<const T>& array) {
         const std::uint64_t count = header.lengths[i++];
-        if (count > left / sizeof(T)) throw Error("it has a wrong length");
+        if (count > left / sizeof(T)) throw Error("wrong length");
         array = {reinterpret_cast<const T*>(at), static_cast<std::size_t>(count)};
         at += array.size_bytes();
         left -= array.size_bytes();
       },
       *data);
-  if (left > 0) throw Error("it has a wrong length");
+  if (left > 0) throw Error("wrong length");
   if (!known && !(header.checksum == header.sum(*data, release_pages)))
-    throw Error("its checksum is wrong");
+    throw Error("wrong checksum");
   return data;
 }
 
@@ -254,7 +254,7 @@ struct Cache {
       data->source = source;
       return data;
     } catch (const Error& problem) {
-      log_warning("the cached annotations {} cannot be used and are made anew: {}", file.string(),
+      log_warning("cannot use the cached annotations {}; rebuilding them: {}", file.string(),
                   problem.what());
       return nullptr;
     }
@@ -269,8 +269,7 @@ struct Cache {
     } catch (const Error& problem) {
       if (folder.named)
         throw ConfigError(fmt::format(
-            "MILLRACE_CACHE: {}; name a folder that can be written to, or set it to 'off'",
-            problem.what()));
+            "MILLRACE_CACHE: {}; choose a writable folder or set it to 'off'", problem.what()));
       warn_of(problem);
       return false;
     }
@@ -293,7 +292,7 @@ struct Cache {
       header.checksum = header.sum(data, [](std::string_view) {});
       replace_file(file, parts);
       keep_sighting();
-      log_info("{}: cached for the next start in {}", data.source, file.string());
+      log_info("{}: cached in {} for the next start", data.source, file.string());
     } catch (const std::exception& problem) {
       warn_of(problem);
     }
@@ -313,8 +312,8 @@ struct Cache {
     static std::atomic_flag said;
     if (!said.test_and_set())
       log_warning(
-          "annotations cannot be cached, so that each start reads them anew: {}; "
-          "MILLRACE_CACHE names another folder",
+          "cannot cache annotations, so each start reads them again: {}; set MILLRACE_CACHE to "
+          "another folder",
           problem.what());
   }
 

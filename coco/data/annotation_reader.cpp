@@ -27,8 +27,7 @@ std::int32_t side(JsonReader& json, std::string_view field) {
   const char* at = json.at();
   const std::int64_t pixels = json.integer();
   if (pixels < 1 || pixels > kMostPixels)
-    throw Wrong{at, fmt::format("'{}' is {}; an image has 1 to {} pixels a side", field, pixels,
-                                kMostPixels)};
+    throw Wrong{at, fmt::format("'{}' is {}; expected 1 to {} pixels", field, pixels, kMostPixels)};
   return static_cast<std::int32_t>(pixels);
 }
 
@@ -68,8 +67,8 @@ void read_image(JsonReader& json, Records& records) {
   one.negatives = static_cast<std::uint32_t>(negatives.size());
   one.not_exhaustive = static_cast<std::uint32_t>(not_exhaustive.size());
   if (std::int64_t{one.width} * one.height > UINT32_MAX)  // run lengths are 32-bit
-    throw Wrong{at, fmt::format("{} x {} pixels are too many; an image has less than 2^32",
-                                one.width, one.height)};
+    throw Wrong{at, fmt::format("{} x {} pixels are too many; the limit is 2^32 - 1", one.width,
+                                one.height)};
   records.images.push_back(one);
 }
 

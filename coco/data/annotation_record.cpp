@@ -15,7 +15,7 @@ void read_annotation(JsonReader& json, Records& records) {
                          json.next();
                          const char* at = json.at();
                          if (!read_box(json, one.bbox))
-                           throw Wrong{at, "'bbox' is empty; it needs 4 numbers"};
+                           throw Wrong{at, "'bbox' is empty; expected 4 numbers"};
                        }),
               optional("area",
                        [&] {

@@ -11,32 +11,31 @@ using enum Severity;
 
 constexpr std::string_view kStops = "training stops before its first step";
 constexpr std::string_view kLeftOut =
-    "the object is left out (data.on_error); training stops before its first step where more than "
-    "data.max_skipped are";
+    "the object is skipped (data.on_error); training stops before its first step if more than "
+    "data.max_skipped are skipped";
 
-constexpr FindingKind kFile{"file-unreadable", error, "annotation files that cannot be read",
-                            kStops};
+constexpr FindingKind kFile{"file-unreadable", error, "unreadable annotation files", kStops};
 constexpr FindingKind kRecord{
-    "record-unreadable", error, "records with a field that is missing or of a wrong type",
-    "the object is left out, or the image with its objects (data.on_error); training stops before "
-    "its first step where more than data.max_skipped are, or where it is a category"};
+    "record-unreadable", error, "records with a missing field or a field of the wrong type",
+    "the object, or the image with its objects, is skipped (data.on_error); training stops before "
+    "its first step if more than data.max_skipped are skipped or the record is a category"};
 constexpr FindingKind kBox{"box-unreadable", error,
-                           "boxes that are not four finite numbers without a negative size",
+                           "boxes that are not four finite numbers or have a negative size",
                            kLeftOut};
 constexpr FindingKind kShape{
     "shape-unreadable", error,
-    "shapes that are neither run lengths nor polygons of three points or more", kLeftOut};
+    "shapes that are neither run lengths nor polygons of three or more points", kLeftOut};
 constexpr FindingKind kRuns{"mask-unreadable", error,
                             "run lengths that are damaged or do not fill their mask", kLeftOut};
 
 /// Indexed by Clash.
 constexpr FindingKind kClashes[] = {
-    {"image-id-twice", error, "images with an id that another has", kStops},
-    {"category-id-twice", error, "categories with an id that another has", kStops},
-    {"annotation-id-twice", error, "annotations with an id that another has", kLeftOut},
-    {"image-unknown", error, "annotations of an image that is not there", kLeftOut},
-    {"category-unknown", error, "annotations of a category that is not there", kLeftOut},
-    {"mask-size", error, "masks of another size than their image", kLeftOut}};
+    {"image-id-twice", error, "images with the id of another image", kStops},
+    {"category-id-twice", error, "categories with the id of another category", kStops},
+    {"annotation-id-twice", error, "annotations with the id of another annotation", kLeftOut},
+    {"image-unknown", error, "annotations of an unknown image", kLeftOut},
+    {"category-unknown", error, "annotations of an unknown category", kLeftOut},
+    {"mask-size", error, "masks that differ in size from their image", kLeftOut}};
 
 const FindingKind& kind_of(const RecordFault& fault) {
   if (fault.field == "bbox") return kBox;

@@ -10,7 +10,7 @@
 namespace millrace::coco {
 namespace {
 
-constexpr const char* kBroken = "detections: the partial result is broken";
+constexpr const char* kBroken = "detections: damaged partial result";
 
 template <class T>
 void put(std::string& bytes, const std::vector<T>& values) {
@@ -117,11 +117,12 @@ void Detections::sort_by_image() { std::ranges::stable_sort(records_, {}, &Recor
 void Detections::add(const Detection& one) {
   const bool has_mask = !one.mask.counts.empty();
   if (!one.bbox && !has_mask && one.keypoints.empty())
-    throw Error(fmt::format("detection {} (image {}) has neither a box nor a mask nor keypoints",
-                            size(), one.image_id));
+    throw Error(
+        fmt::format("detection {} (image {}) has no box, mask or keypoints", size(), one.image_id));
   if (one.keypoints.size() % 3 != 0)
-    throw Error(fmt::format("detection {} (image {}) has {} numbers as keypoints; they are x y v",
-                            size(), one.image_id, one.keypoints.size()));
+    throw Error(
+        fmt::format("detection {} (image {}) has {} keypoint numbers; expected x y v per point",
+                    size(), one.image_id, one.keypoints.size()));
   Record record{one.image_id, one.category_id, one.bbox.value_or(Xywh{}), one.score};
   record.has_bbox = one.bbox.has_value();
   if (has_mask)

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr std::string_view kUnexpected = "not JSON of the expected form: ";
-constexpr const char* kObjectBegins = "an object, '{', must begin here";
-constexpr const char* kArrayBegins = "an array of objects, '[', must begin here";
+constexpr const char* kObjectBegins = "expected an object ('{') here";
+constexpr const char* kArrayBegins = "expected an array of objects ('[') here";
 
 /// Returns the position of the first byte that is not UTF-8, or the size of the text.
 std::size_t first_fault_of_utf8(std::string_view text) {
@@ -44,7 +44,7 @@ void expect_opening(std::string_view head, std::string_view source, char opening
   const auto second = head.find_first_not_of(kSpace, first + 1);
   if (second == head.npos) return;
   if (object ? head[second] != '"' && head[second] != '}' : head[second] == '[')
-    refuse(second, object ? "a name in quotes must begin here" : kObjectBegins);
+    refuse(second, object ? "expected a quoted name here" : kObjectBegins);
 }
 
 }  // namespace
@@ -87,12 +87,12 @@ void JsonReader::skip_unusual_text(const char* begin) {
   for (; *at_ != '"'; ++at_) {
     if (*at_ == '\\') ++at_;
     if (at_ >= end_ || (*at_ >= '\0' && *at_ < ' '))
-      broken(std::min(at_, end_), "a text must not have control characters");
+      broken(std::min(at_, end_), "a string must not contain control characters");
   }
   ++at_;
   const std::string_view quoted(begin, at_);
   if (const auto fault = first_fault_of_utf8(quoted); fault < quoted.size())
-    broken(begin + fault, "a text must be UTF-8");
+    broken(begin + fault, "a string must be UTF-8");
 }
 
 std::string_view JsonReader::counts() {
@@ -136,7 +136,7 @@ void JsonReader::skip() {
     } else {
       const char* const begin = at_;
       while (*at_ > ' ' && kStructure.find(*at_) == kStructure.npos) ++at_;
-      if (at_ == begin) broken(at_, "a value is missing here");
+      if (at_ == begin) broken(at_, "expected a value here");
     }
   } while (depth > 0);
 }
@@ -159,7 +159,7 @@ void JsonReader::broken(const char* at, std::string_view why) const {
 }
 
 void JsonReader::missing(char c) const {
-  broken(at_, fmt::format("{}'{}' is missing here", c == ':' ? "" : "',' or ", c));
+  broken(at_, fmt::format("expected {}'{}' here", c == ':' ? "" : "',' or ", c));
 }
 
 void JsonReader::missing_field(const char* at, std::string_view name) {

@@ -176,7 +176,7 @@ class JsonReader {
     const char* const begin = at_++;
     if (!take('}')) {
       do {
-        if (next() != '"') broken(at_, "a name in quotes must begin here");
+        if (next() != '"') broken(at_, "expected a quoted name here");
         const auto took = [&](auto& one) {
           const std::size_t size = one.name.size();
           if (std::memcmp(at_ + 1, one.name.data(), size) != 0 || at_[size + 1] != '"')
@@ -335,7 +335,7 @@ class JsonText {
       JsonReader reader = begin(opening);
       body(reader);
       if (!reader.is_at_end())
-        throw Broken(reader.at(), "text goes on after the end of the JSON document");
+        throw Broken(reader.at(), "extra text after the end of the JSON document");
     } catch (const Wrong& wrong) {
       refuse(wrong.at, wrong.why);
     } catch (const Broken& broken) {

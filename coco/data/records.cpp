@@ -21,7 +21,7 @@ void order_by_id(std::vector<Record>& records, Clash clash, std::string_view nou
   std::ranges::stable_sort(records, {}, &Record::id);
   for (std::size_t i = 1; i < records.size(); ++i)
     if (const std::int64_t id = records[i].id; records[i - 1].id == id)
-      tell({clash, id, fmt::format("{} id {} is there twice", noun, id)});
+      tell({clash, id, fmt::format("{} id {} occurs twice", noun, id)});
   const auto same = [](const Record& a, const Record& b) { return a.id == b.id; };
   records.erase(std::unique(records.begin(), records.end(), same), records.end());
 }
@@ -46,7 +46,7 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
     }
     const std::size_t index = seen[i].second;
     tell({Clash::annotation_twice, index, annotations[index],
-          fmt::format("annotations[{}] has this id already", seen[first].second)});
+          fmt::format("annotations[{}] has the same id", seen[first].second)});
     owners[index] = kNowhere;
   }
 }
@@ -54,14 +54,14 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
 /// Returns why an annotation does not fit its image or category; nullopt if it does.
 std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
                                                       const Dataset& data) {
-  if (!image) return {{Clash::no_image, fmt::format("there is no image with id {}", one.image_id)}};
+  if (!image) return {{Clash::no_image, fmt::format("no image has id {}", one.image_id)}};
   if (data.category_index(one.category_id) < 0)
-    return {{Clash::no_category, fmt::format("there is no category with id {}", one.category_id)}};
+    return {{Clash::no_category, fmt::format("no category has id {}", one.category_id)}};
   if (one.shape.kind == ShapeKind::mask) {
     const std::int64_t height = data.runs[one.shape.first], width = data.runs[one.shape.first + 1];
     if (height != image->height || width != image->width)
       return {
-          {Clash::mask_size, fmt::format("its mask is {} x {}, its image {} x {} (height x width)",
+          {Clash::mask_size, fmt::format("the mask is {} x {}, the image {} x {} (height x width)",
                                          height, width, image->height, image->width)}};
   }
   return {};

@@ -36,7 +36,7 @@ class DetectionReader {
                 optional("keypoints", [&] { read_keypoints(json, keypoints_); }));
     if (!shape_.polygons.empty()) rasterize(one.image_id);
     if (!one.has_bbox && shape_.counts.empty() && keypoints_.empty())
-      throw Wrong{at, "neither 'bbox' nor 'segmentation' nor 'keypoints' is there"};
+      throw Wrong{at, "'bbox', 'segmentation' and 'keypoints' are all missing"};
     if (shape_.counts.empty()) return detections.add(one, keypoints_);
     try {
       detections.add(one, shape_.counts, shape_.height, shape_.width, keypoints_);
@@ -51,8 +51,8 @@ class DetectionReader {
     const Image* image = images_ ? images_->find_image(image_id) : nullptr;
     if (!image)
       throw Wrong{shape_.at,
-                  fmt::format("polygons need the size of their image, and image {} is not known; "
-                              "write run lengths instead",
+                  fmt::format("polygons need the size of their image, but image {} is unknown; "
+                              "use run lengths instead",
                               image_id)};
     shape_.height = static_cast<std::uint32_t>(image->height);
     shape_.width = static_cast<std::uint32_t>(image->width);
@@ -69,7 +69,7 @@ class DetectionReader {
 void put(std::string& out, double value, std::size_t index, std::string_view field) {
   if (!std::isfinite(value))
     throw Error(
-        fmt::format("detection {}: its {} is {}; JSON has no such number", index, field, value));
+        fmt::format("detection {}: {} is {}, which JSON cannot represent", index, field, value));
   out += fmt::format("{}", value);
 }
 

@@ -26,7 +26,8 @@ bool fits(const Detections& found, const Detections::Record& one, const Image& i
 
 void require_fit(const Detections& found, const Dataset& truth, const std::string& file) {
   constexpr auto kAdvice =
-      "`trainer predict --gt FILE` and `trainer eval --out FILE` give detections the ids of FILE";
+      "`trainer predict --gt FILE` and `trainer eval --out FILE` write detections with the ids of "
+      "FILE";
   std::size_t unknown = 0;
   std::map<std::int64_t, bool> fitting;  // by id of known images
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -37,14 +38,14 @@ void require_fit(const Detections& found, const Dataset& truth, const std::strin
       ++unknown;
   }
   if (2 * unknown > found.size())
-    throw Error(fmt::format("{}: {} of {} detections are of images that {} lacks; {}", file,
+    throw Error(fmt::format("{}: {} of {} detections belong to images that are not in {}; {}", file,
                             unknown, found.size(), truth.source, kAdvice));
   std::size_t others = 0;
   for (const auto& [id, is_fitting] : fitting) others += !is_fitting;
   if (2 * others > fitting.size())
     throw Error(
-        fmt::format("{}: in {} of {} images, detections do not fit the size that {} has, as if "
-                    "they were of other photos; {}",
+        fmt::format("{}: in {} of {} images, detections do not fit the image size in {}, so they "
+                    "probably belong to other images; {}",
                     file, others, fitting.size(), truth.source, kAdvice));
 }
 

@@ -18,11 +18,12 @@ ShapeRef read_polygons(JsonReader& json, Records& records) {
     const char* at = json.at();
     const std::size_t begin = records.coordinates.size();
     if (!json.numbers(records.coordinates))
-      throw Wrong{json.at(), fmt::format("'{}' holds no finite number here", name())};
+      throw Wrong{json.at(),
+                  fmt::format("'{}' contains a value that is not a finite number", name())};
     const std::size_t count = records.coordinates.size() - begin;
     if (count < 6 || count % 2 == 1)
-      throw Wrong{at, fmt::format("{} has {} numbers; three or more points as x y are needed",
-                                  name(), count)};
+      throw Wrong{at, fmt::format("{} has {} numbers; expected x y of three or more points", name(),
+                                  count)};
     records.polygon_ends.push_back(records.coordinates.size());
     ++shape.count;
   });
@@ -31,7 +32,7 @@ ShapeRef read_polygons(JsonReader& json, Records& records) {
 
 std::uint32_t side(double value, const char* at) {
   if (value < 0 || value > UINT32_MAX || value != std::floor(value))
-    throw Wrong{at, "'size' is not two sizes in pixels"};
+    throw Wrong{at, "'size' is not a height and a width in pixels"};
   return static_cast<std::uint32_t>(value);
 }
 
@@ -41,7 +42,7 @@ Rle from_runs(const std::vector<std::int64_t>& runs, std::uint32_t height, std::
   const std::uint64_t pixels = std::uint64_t{height} * width;
   std::uint64_t sum = 0;
   for (const std::int64_t run : runs) {
-    if (run < 0) throw Error("counts: a run is negative");
+    if (run < 0) throw Error("counts: negative run length");
     sum += static_cast<std::uint64_t>(run);
     if (sum > pixels) break;
     mask.counts.push_back(static_cast<std::uint32_t>(run));
@@ -66,7 +67,7 @@ struct RleFields {
                            json.next();
                            size_at = json.at();
                            if (!json.numbers_if_any(size))
-                             throw Wrong{size_at, "'size' is empty; it needs 2 numbers"};
+                             throw Wrong{size_at, "'size' is empty; expected 2 numbers"};
                          }),
                 required("counts", [&] {
                   const char first = json.next();
@@ -119,7 +120,7 @@ std::uint16_t read_keypoints(JsonReader& json, std::vector<double>& to) {
   if (!json.numbers(to)) json.wrong("a finite number");
   const std::size_t count = to.size() - begin;
   if (count % 3 != 0 || count / 3 > UINT16_MAX)
-    throw Wrong{at, fmt::format("'keypoints' has {} numbers; they are x y v of up to {} points",
+    throw Wrong{at, fmt::format("'keypoints' has {} numbers; expected x y v of up to {} points",
                                 count, UINT16_MAX)};
   return static_cast<std::uint16_t>(count / 3);
 }

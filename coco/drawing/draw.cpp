@@ -247,7 +247,7 @@ void write_picture(const std::filesystem::path& file, const cv::Mat& picture) {
   const auto kind = file.extension();
   if (kind == ".png") return write_file_atomically(file, encode_png(picture));
   if (kind != ".jpg" && kind != ".jpeg")
-    throw Error(file.string() + ": cannot be written as a picture; use .jpg or .png");
+    throw Error(file.string() + ": cannot write this picture; use .jpg or .png");
   cv::Mat fitting = picture;
   if (const auto longer = std::max(picture.cols, picture.rows); longer > kMostOfJpeg) {
     const double share = double(kMostOfJpeg) / longer;

@@ -142,8 +142,7 @@ MatchDetails DetailedMatcher::details(std::size_t image) const {
 MatchDetails DetailedMatcher::image(std::int64_t image_id) const {
   const Image* image = plan_->truth.find_image(image_id);
   if (!image)
-    throw Error(
-        fmt::format("evaluation: image {}: it is not in {}", image_id, plan_->truth.source));
+    throw Error(fmt::format("evaluation: image {}: not in {}", image_id, plan_->truth.source));
   return details(static_cast<std::size_t>(image - plan_->truth.images.data()));
 }
 

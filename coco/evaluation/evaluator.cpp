@@ -57,10 +57,10 @@ Evaluator::~Evaluator() = default;
 
 void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
   const Image* image = truth_->find_image(image_id);
-  if (!image) fail(image_id, "it is not in " + truth_->source);
+  if (!image) fail(image_id, "not in " + truth_->source);
   for (const Detection& one : found)
     if (one.image_id != image_id)
-      fail(image_id, fmt::format("a detection is of image {}", one.image_id));
+      fail(image_id, fmt::format("a detection belongs to image {}", one.image_id));
   const auto position = static_cast<std::size_t>(image - truth_->images.data());
 
   const Detections all(found);
@@ -70,7 +70,7 @@ void Evaluator::add(std::int64_t image_id, std::span<const Detection> found) {
   const std::uint32_t unknown = match_image(*plan_, *image, all, indices, matches);
 
   const std::lock_guard lock(mutex_);
-  if (state_[position].added) fail(image_id, "it was added before");
+  if (state_[position].added) fail(image_id, "already added");
   state_[position] = {true, unknown};
   matches_[position] = std::move(matches);
 }
@@ -132,10 +132,11 @@ void Evaluator::merge(std::string_view partial) {
   const PartialHeader expected;
   if (!take(partial, header) || std::memcmp(header.name, expected.name, sizeof header.name) != 0 ||
       digest(partial.data(), partial.size(), header.setting) != header.digest)
-    throw Error("evaluation: the partial result is broken");
+    throw Error("evaluation: damaged partial result");
   if (header.setting != setting())
-    throw Error("evaluation: the partial result is of another data set or other options than " +
-                truth_->source);
+    throw Error(
+        "evaluation: the partial result has another data set or other options than that of " +
+        truth_->source);
 
   const Extent& extent = plan_->extent;
   const std::uint64_t bytes = sizeof(Scored) + extent.outcomes() * sizeof(Outcome);
@@ -152,13 +153,12 @@ void Evaluator::merge(std::string_view partial) {
       good = good && take(partial, one) && one.category < extent.categories &&
              one.image == image.image;
     for (Outcome& one : matches.outcomes) good = good && take(partial, one);
-    if (!good) throw Error("evaluation: the partial result is broken");
+    if (!good) throw Error("evaluation: damaged partial result");
   }
 
   const std::lock_guard lock(mutex_);
   for (const auto& [image, matches] : images)
-    if (state_[image.image].added)
-      fail(truth_->images[image.image].id, "it is in two partial results");
+    if (state_[image.image].added) fail(truth_->images[image.image].id, "in two partial results");
   for (auto& [image, matches] : images) {
     state_[image.image] = {true, image.unknown_categories};
     matches_[image.image] = std::move(matches);

@@ -19,8 +19,9 @@ double area_of(const Detections& all, std::uint32_t index, AreaFrom from) {
   if (has_mask && from != AreaFrom::keypoints) return all.mask_of(one).extent.pixels;
   if (from == AreaFrom::mask || one.keypoints == Detections::kNoKeypoints) {
     const char* what = from == AreaFrom::keypoints ? "keypoints" : "mask";
-    throw Error(fmt::format("detection {} (image {}) has no {}, and areas are taken from {}", index,
-                            one.image_id, what, from == AreaFrom::keypoints ? what : "masks"));
+    throw Error(fmt::format("detection {} (image {}) has no {}, but areas are computed from {}",
+                            index, one.image_id, what,
+                            from == AreaFrom::keypoints ? what : "masks"));
   }
   const Xywh box = box_around(all.keypoints_of(one));
   return box[2] * box[3];

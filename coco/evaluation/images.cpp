@@ -23,7 +23,7 @@ std::vector<bool> chosen_images(const Dataset& truth, std::span<const std::int64
 DetectionsByImage::DetectionsByImage(const Dataset& truth, const Detections& all)
     : first(truth.images.size() + 1, 0) {
   if (all.size() > UINT32_MAX)
-    throw Error(fmt::format("{} detections are too many: 4294967295 are the limit", all.size()));
+    throw Error(fmt::format("{} detections exceed the limit of 4294967295", all.size()));
   constexpr std::uint32_t kNoImage = UINT32_MAX;
   std::vector<std::int64_t> ids;  // a contiguous copy for the search
   ids.reserve(truth.images.size());

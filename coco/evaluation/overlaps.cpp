@@ -114,11 +114,11 @@ void keypoint_overlaps(const Plan& plan, const Detections& all, Indices found, O
   const std::size_t count = plan.variances.size();
   for (const Annotation* object : objects)
     if (object->keypoint_count != 0 && object->keypoint_count != count)
-      throw Error(fmt::format("annotation {} (image {}) has {} keypoints, and there are {} sigmas",
+      throw Error(fmt::format("annotation {} (image {}) has {} keypoints, but there are {} sigmas",
                               object->id, object->image_id, object->keypoint_count, count));
   for (const std::uint32_t d : found)
     if (const std::size_t its = all.keypoints_of(all[d]).size() / 3; its != count)
-      throw Error(fmt::format("detection {} (image {}) has {} keypoints, and there are {} sigmas",
+      throw Error(fmt::format("detection {} (image {}) has {} keypoints, but there are {} sigmas",
                               d, all[d].image_id, its, count));
   out.resize(found.size() * objects.size());
   Similarity similarity(plan);

@@ -10,7 +10,7 @@ namespace {
 
 void expect_numbers(const std::vector<double>& values, const std::string& name) {
   if (values.empty() || std::ranges::any_of(values, [](double v) { return std::isnan(v); }))
-    throw std::invalid_argument(name + ": one or more numbers are needed, none of them NaN");
+    throw std::invalid_argument(name + ": expected one or more numbers, none of them NaN");
 }
 
 /// Returns the options with ascending limits. Throws std::invalid_argument like `evaluate`.
@@ -18,7 +18,7 @@ EvaluateOptions checked(EvaluateOptions options) {
   auto& limits = options.max_detections;
   std::ranges::sort(limits);
   if (limits.empty() || limits.front() == 0)
-    throw std::invalid_argument("max_detections: one or more numbers from 1 on are needed");
+    throw std::invalid_argument("max_detections: expected one or more numbers >= 1");
   expect_numbers(options.iou_thresholds, "iou_thresholds");
   expect_numbers(options.recall_thresholds, "recall_thresholds");
   std::vector<double> ends;
@@ -28,16 +28,16 @@ EvaluateOptions checked(EvaluateOptions options) {
   if (options.iou == IouType::keypoints) {
     expect_numbers(options.sigmas, "sigmas");
     if (!(std::ranges::min(options.sigmas) > 0))
-      throw std::invalid_argument("sigmas: numbers above 0 are needed");
+      throw std::invalid_argument("sigmas: expected numbers > 0");
   }
   if (options.federated && limits.size() > 1)
-    throw std::invalid_argument("max_detections: federated evaluation has one limit");
+    throw std::invalid_argument("max_detections: federated evaluation takes one limit only");
   if (options.federated && options.iou == IouType::keypoints)
-    throw std::invalid_argument("federated evaluation is of boxes and masks, not of keypoints");
+    throw std::invalid_argument("federated evaluation supports boxes and masks, not keypoints");
   auto ids = options.category_ids;
   std::ranges::sort(ids);
   if (const auto twice = std::ranges::adjacent_find(ids); twice != ids.end())
-    throw std::invalid_argument("category_ids: " + std::to_string(*twice) + " is there twice");
+    throw std::invalid_argument("category_ids: " + std::to_string(*twice) + " occurs twice");
   return options;
 }
 

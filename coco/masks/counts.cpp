@@ -25,7 +25,7 @@ std::int64_t number_at(std::string_view text, std::size_t& at) {
     if (at == text.size()) fail(at, "the text ends inside a number");
     if (group == kMaxGroups) fail(at, "a number is too long");
     const int bits = static_cast<unsigned char>(text[at]) - kZero;
-    if (bits < 0 || bits > (kMore | kBits)) fail(at, "no character of run lengths ('0' to 'o')");
+    if (bits < 0 || bits > (kMore | kBits)) fail(at, "invalid character; expected '0' to 'o'");
     ++at;
     value |= static_cast<std::int64_t>(bits & kBits) << (5 * group);
     if (bits & kMore) continue;
@@ -56,10 +56,10 @@ void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, 
     }
     if (index++ > 2) run += before_last;
     before_last = last, last = run;
-    if (run < 0) fail(begin, "a run is negative");
+    if (run < 0) fail(begin, "negative run length");
     sum += static_cast<std::uint64_t>(run);
     if (sum > pixels)
-      fail(begin, fmt::format("the runs leave the mask of {} x {} pixels", height, width));
+      fail(begin, fmt::format("the runs exceed the mask of {} x {} pixels", height, width));
     return static_cast<std::uint32_t>(run);
   };
   while (at < text.size()) {
@@ -68,7 +68,7 @@ void each_run(std::string_view text, std::uint32_t height, std::uint32_t width, 
     inside(next());
   }
   if (sum != pixels)
-    throw Error(fmt::format("counts: the runs add up to {} pixels; {} x {} are {}", sum, height,
+    throw Error(fmt::format("counts: the runs add up to {} pixels, not {} x {} = {}", sum, height,
                             width, pixels));
 }
 

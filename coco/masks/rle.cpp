@@ -61,8 +61,9 @@ Rle shared(const Rle& a, const Rle& b) {
 
 void check_sizes(const Rle& a, const Rle& b, std::string_view what) {
   if (a.height != b.height || a.width != b.width)
-    throw Error(fmt::format("masks of {} x {} and {} x {} pixels (height x width) have no {}",
-                            a.height, a.width, b.height, b.width, what));
+    throw Error(
+        fmt::format("masks of different size, {} x {} and {} x {} (height x width), have no {}",
+                    a.height, a.width, b.height, b.width, what));
 }
 
 /// Folds all masks with the binary operation `both`.

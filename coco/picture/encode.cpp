@@ -14,7 +14,7 @@ namespace {
 
 void check_picture(const cv::Mat& rgb) {
   if (rgb.empty() || rgb.type() != CV_8UC3)
-    throw std::invalid_argument("a picture to be encoded is 8-bit RGB and not empty");
+    throw std::invalid_argument("only non-empty 8-bit RGB pictures can be encoded");
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ void check_picture(const cv::Mat& rgb) {
 std::string encode_jpeg(const cv::Mat& rgb, int quality) {
   check_picture(rgb);
   const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), tjDestroy);
-  if (!encoder) throw Error(fmt::format("TurboJPEG does not start: {}", tjGetErrorStr()));
+  if (!encoder) throw Error(fmt::format("cannot initialize TurboJPEG: {}", tjGetErrorStr()));
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
   const int status =
@@ -30,7 +30,7 @@ std::string encode_jpeg(const cv::Mat& rgb, int quality) {
                   &bytes, &size, TJSAMP_420, quality, TJFLAG_ACCURATEDCT);
   const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owner(bytes, tjFree);
   if (status != 0)
-    throw Error(fmt::format("a picture of {} x {} pixels cannot be encoded as JPEG: {}", rgb.cols,
+    throw Error(fmt::format("cannot encode a picture of {} x {} pixels as JPEG: {}", rgb.cols,
                             rgb.rows, tjGetErrorStr2(encoder.get())));
   return {reinterpret_cast<const char*>(bytes), size};
 }
@@ -47,7 +47,7 @@ std::string encode_png(const cv::Mat& rgb) {
   std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(head), '\0');
   png_alloc_size_t size = bytes.size();
   if (png_image_write_to_memory(&head, bytes.data(), &size, 0, rgb.data, stride, nullptr) == 0)
-    throw Error(fmt::format("a picture of {} x {} pixels cannot be encoded as PNG: {}", rgb.cols,
+    throw Error(fmt::format("cannot encode a picture of {} x {} pixels as PNG: {}", rgb.cols,
                             rgb.rows, head.message));
   bytes.resize(size);
   return bytes;

@@ -101,7 +101,7 @@ void write_split(const fs::path& root, const Split& split, const SampleOptions& 
   tbb::parallel_for(std::int64_t{0}, split.images, [&](std::int64_t i) {
     entries[static_cast<std::size_t>(i)] = make_image(folder, split.id(i), options.seed);
     if (const auto n = ++done; n % 10000 == 0)
-      log_info("{}: {} of {} images drawn", split.name, n, split.images);
+      log_info("{}: drew {} of {} images", split.name, n, split.images);
   });
   write_file_atomically(
       annotations_of(root, split.name),

@@ -19,7 +19,7 @@ struct SampleOptions {
   void describe(Options& o) {
     o.add("train", train, "images of the training split", {.min = 1, .max = 1e6, .unit = "images"});
     o.add("val", val, "images of the validation split", {.min = 1, .max = 1e6, .unit = "images"});
-    o.add("seed", seed, "the same seed gives the same bytes", {.min = 0, .max = kAnySeed});
+    o.add("seed", seed, "random seed; equal seeds give equal files", {.min = 0, .max = kAnySeed});
   }
 };
 

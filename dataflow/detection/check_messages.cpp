@@ -32,8 +32,8 @@ void check_lengths(const Instances& objects, const std::string& name) {
   if (classes.size() == boxes.size() && crowd.size() == boxes.size() &&
       segmentations.size() == boxes.size())
     return;
-  fail(name, fmt::format("has {} boxes, {} classes, {} crowd flags and {} segmentations: the "
-                         "members of its objects must have one length",
+  fail(name, fmt::format("has {} boxes, {} classes, {} crowd flags and {} segmentations; the "
+                         "numbers must be equal",
                          boxes.size(), classes.size(), crowd.size(), segmentations.size()));
 }
 
@@ -42,8 +42,8 @@ void check_box(const Box& box, cv::Size image, const std::string& name) {
     return low >= -kRounding && low <= high && high <= static_cast<float>(side) + kRounding;
   };
   if (inside(box.x1, box.x2, image.width) && inside(box.y1, box.y2, image.height)) return;
-  fail(name, fmt::format("has the box [{:g}, {:g}, {:g}, {:g}], which does not lie in the image of "
-                         "{} pixels: objects must be taken along when an image is changed",
+  fail(name, fmt::format("has the box [{:g}, {:g}, {:g}, {:g}] outside its image of {} pixels; a "
+                         "stage that changes an image must change its objects too",
                          box.x1, box.y1, box.x2, box.y2, size_text(image)));
 }
 
@@ -56,8 +56,7 @@ void check_shape(const coco::Segmentation& shape, cv::Size image, const std::str
   } else if (const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) {
     for (const auto& polygon : *polygons)
       if (polygon.size() < 6 || polygon.size() % 2 != 0)
-        fail(name, fmt::format("has a polygon of {} numbers; three or more points as x y are "
-                               "needed",
+        fail(name, fmt::format("has a polygon of {} numbers; expected at least three points x y",
                                polygon.size()));
   }
 }
@@ -68,9 +67,9 @@ void check_objects(const Instances& objects, cv::Size image, std::size_t classes
   check_lengths(objects, name);
   for (const auto label : objects.classes)
     if (label < 0 || static_cast<std::size_t>(label) >= classes)
-      fail(name, fmt::format("has an object of class {}; there are {}", label,
-                             classes == kAnyClasses ? "none below 0"
-                                                    : fmt::format("0 to {}", classes - 1)));
+      fail(name, fmt::format(
+                     "has an object of class {}; valid: {}", label,
+                     classes == kAnyClasses ? "0 and above" : fmt::format("0 to {}", classes - 1)));
   if (image.empty()) return;
   for (const auto& box : objects.boxes) check_box(box, image, name);
   for (const auto& shape : objects.segmentations) check_shape(shape, image, name);
@@ -106,8 +105,9 @@ void check_output(Stage& stage, F check) {
 void check_sample(const Sample& sample, std::size_t classes) {
   const auto& image = sample.image;
   if (!image.empty() && image.held().type() != CV_8UC3)
-    fail(sample.path, fmt::format("its image of {} pixels has {}, not 3 channels of CV_8U (RGB)",
-                                  size_text(image.held().size()), type_text(image.held())));
+    fail(sample.path,
+         fmt::format("has an image of {} pixels with {}; expected 3 channels of CV_8U (RGB)",
+                     size_text(image.held().size()), type_text(image.held())));
   check_objects(sample.objects,
                 image.empty() ? cv::Size(sample.width, sample.height) : image.size(), classes,
                 sample.path);
@@ -115,7 +115,7 @@ void check_sample(const Sample& sample, std::size_t classes) {
 
 void check_batch(const Batch& batch, std::size_t classes) {
   if (batch.images.size() != batch.objects.size())
-    fail("", fmt::format("the batch has {} images, but the objects of {}", batch.images.size(),
+    fail("", fmt::format("the batch has {} images, but objects of {}", batch.images.size(),
                          batch.objects.size()));
   if (!batch.pixels || batch.width < 1 || batch.height < 1) fail("", "the batch has no pixels");
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -123,7 +123,7 @@ void check_batch(const Batch& batch, std::size_t classes) {
     const auto name = fmt::format("image {} of the batch", image.image_id);
     const cv::Size size(image.width, image.height);
     if (size.empty() || size.width > batch.width || size.height > batch.height)
-      fail(name, fmt::format("is {} pixels, the batch {}", size_text(size),
+      fail(name, fmt::format("is {} pixels, but the batch only {}", size_text(size),
                              size_text({batch.width, batch.height})));
     check_objects(batch.objects[i], size, classes, name);
   }
@@ -132,7 +132,7 @@ void check_batch(const Batch& batch, std::size_t classes) {
 Stage checked(Stage stage, std::size_t classes) {
   if (stage.yields == MessageType::of<Sample>())
     check_output<Sample>(stage, [classes](const Sample& sample, bool had_image) {
-      if (had_image && sample.image.empty()) fail(sample.path, "its image is gone");
+      if (had_image && sample.image.empty()) fail(sample.path, "has lost its image");
       check_sample(sample, classes);
     });
   else if (stage.yields == MessageType::of<Batch>())

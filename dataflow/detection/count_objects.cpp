@@ -95,7 +95,7 @@ std::string table(const std::vector<std::pair<std::string, std::int64_t>>& entri
 std::string classes_text(const Counts& counts, const std::vector<std::string>& names) {
   std::vector<std::pair<std::string, std::int64_t>> entries;
   for (std::size_t k = 0; k < names.size(); ++k) entries.emplace_back(names[k], counts.classes[k]);
-  std::string heading = "objects of each class:";
+  std::string heading = "objects per class:";
   if (entries.size() > kMostClasses) {
     heading = fmt::format("objects of the {0} most frequent and the {0} rarest of {1} classes:",
                           kMostClasses / 2, entries.size());
@@ -116,7 +116,7 @@ std::string data_summary(const Source<Sample>& source, const std::vector<std::st
   auto text = fmt::format("training data: {}, {}", counted(source.size(), "image"),
                           counted(objects, "object"));
   if (objects > 0)
-    text += fmt::format(" ({:.1f} an image)",
+    text += fmt::format(" ({:.1f} per image)",
                         static_cast<double>(objects) / static_cast<double>(source.size()));
   if (counts.crowds > 0) text += ", " + counted(counts.crowds, "crowd");
   if (objects == 0) return text;

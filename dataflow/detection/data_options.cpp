@@ -34,109 +34,112 @@ bool is_address(std::string_view text) {
 /// Paths decide nothing about batches, since data may move: samples and classes themselves are
 /// compared (see batch_facts).
 void DataSetOptions::describe(Options& o) {
-  o.add("root", root, "folder of the data set: annotations/instances_<split>.json and <split>/")
+  o.add("root", root,
+        "folder of the data set, with annotations/instances_<split>.json and <split>/")
       .decides(Decides::run);
-  o.add("train", train, "the split to train on").decides(Decides::run);
-  o.add("val", val, "the split to evaluate on").decides(Decides::evaluation);
-  o.add("classes", classes, "names of the categories to detect, in order; none: every category")
+  o.add("train", train, "name of the training split").decides(Decides::run);
+  o.add("val", val, "name of the evaluation split").decides(Decides::evaluation);
+  o.add("classes", classes, "names of the categories to detect, in order; empty = all categories")
       .decides(Decides::run);
   o.add("filter_empty", filter_empty, "leave images without a usable object out of training");
 }
 
 void BatchOptions::describe(Options& o) {
-  o.add("batch_size", batch_size, "of training, per process",
+  o.add("batch_size", batch_size, "training batch size per process",
         {.min = 1, .max = 65536, .unit = "images"})
       .decides(Decides::batches | Decides::run);  // the learning rate is scaled by it
   o.add("test_batch_size", test_batch_size,
-        "of evaluation, per process; images of one padded size are detected together, so it "
-        "changes no result except by rounding",
+        "evaluation batch size per process; changes results only by rounding, since only images of "
+        "one padded size are detected together",
         {.min = 1, .max = 65536, .unit = "images"})
       .decides(Decides::evaluation);
-  o.add("aspect_grouping", aspect_grouping, "batch wide with wide and tall with tall images");
+  o.add("aspect_grouping", aspect_grouping,
+        "batch wide images with wide and tall images with tall ones");
   o.add("shape_buckets", shape_buckets,
-        "> 0: batch in so many groups of like shape, chosen from the data set for the least "
-        "padding",
+        "number of groups of similar shape for batching, chosen from the data set for minimal "
+        "padding; 0 = use aspect_grouping",
         {.min = 0, .max = 64});
-  o.add("divisor", divisor, "batches are padded to a multiple of it",
+  o.add("divisor", divisor, "sides of batches are padded to a multiple of this",
         {.min = 1, .max = 1024, .unit = "pixels"})
       .decides(Decides::batches | Decides::evaluation);
   o.add("pad_shapes", pad_shapes,
-        "training batches have the smallest of these shapes that fits instead, such as "
-        "[\"1344x800\", \"800x1344\"]; one: a fixed size");
+        "allowed shapes of training batches, each padded to the smallest that fits, such as "
+        "[\"1344x800\", \"800x1344\"]; one shape = fixed size; empty = pad to divisor");
 }
 
 void ImageOptions::describe(Options& o) {
   constexpr auto both = Decides::batches | Decides::evaluation;
-  o.add("flip", flip, "chance to mirror a training image", {.min = 0, .max = 1});
-  o.add("short_side", short_side, "images are resized to this; several: one of them at random",
+  o.add("flip", flip, "probability of a horizontal flip in training", {.min = 0, .max = 1});
+  o.add("short_side", short_side,
+        "length of the shorter side after resizing; several = one of them at random",
         {.min = 1, .max = 16384, .unit = "pixels", .least = 1})
       .decides(both);
-  o.add("short_side_range", short_side_range, "short_side is [lowest, highest] instead of choices");
+  o.add("short_side_range", short_side_range,
+        "draw short_side from a range [lowest, highest] instead of a list");
   o.add("max_side", max_side, "maximum length of the longer side",
         {.min = 1, .max = 65535, .unit = "pixels"})
       .decides(both);
   o.add("resize_style", resize_style,
-        "how sides become whole pixels and masks follow: rounded, polygons scaled (opencv, and "
-        "detectron2, which has Pillow's antialiasing and never reduced_decoding); cut, bitmaps "
-        "sampled (torchvision); cut, polygons scaled (yolox); or square: both sides short_side, "
-        "max_side unused")
+        "rounding of sides and resizing of masks: opencv = sides rounded, polygons scaled; "
+        "detectron2 = as opencv, with Pillow's antialiasing and without reduced_decoding; "
+        "torchvision = sides truncated, masks rasterised first; yolox = sides truncated, polygons "
+        "scaled; square = both sides short_side, max_side unused")
       .decides(both);
   o.add("reduced_decoding", reduced_decoding,
-        "in training a JPEG of twice the size that is needed, or more, is decoded at a half, a "
-        "quarter or an eighth of its own");
+        "decode training JPEGs of at least twice the needed size at 1/2, 1/4 or 1/8 of their size");
   o.add("eval_reduced_decoding", eval_reduced_decoding,
-        "the same in evaluation: faster, with other scores than `trainer predict` gives")
+        "reduced_decoding in evaluation; faster, but scores differ from those of `trainer predict`")
       .decides(Decides::evaluation);
   o.add("strict_decoding", strict_decoding,
-        "a JPEG that ends too early cannot be used; false: what it holds is decoded, the rest grey")
+        "treat a truncated JPEG as unusable; false = decode what is there, the rest grey")
       .decides(both);
   o.add("max_pixels", max_pixels,
-        "an image of more pixels cannot be used, since decoding it may exhaust the memory; 0 = "
-        "unlimited",
+        "maximum pixels of an image; larger images are unusable, since decoding them may exhaust "
+        "the memory; 0 = unlimited",
         {.min = 0, .max = 1 << 30, .unit = "pixels"})
       .decides(both);
-  o.add("test_short_side", test_short_side, "of evaluation; 0: the largest of short_side",
+  o.add("test_short_side", test_short_side, "short_side in evaluation; 0 = largest of short_side",
         {.min = 0, .max = 16384, .unit = "pixels"})
       .decides(Decides::evaluation);
-  o.add("test_max_side", test_max_side, "of evaluation; 0: max_side",
+  o.add("test_max_side", test_max_side, "max_side in evaluation; 0 = max_side",
         {.min = 0, .max = 65535, .unit = "pixels"})
       .decides(Decides::evaluation);
 }
 
 void PaceOptions::describe(Options& o) {
-  o.add("threads", threads, "of the flow graph; 0: all cores", {.min = 0, .max = 4096})
+  o.add("threads", threads, "threads of the data flow; 0 = all cores", {.min = 0, .max = 4096})
       .decides(Decides::run);
   o.add("in_flight", in_flight,
-        "images between disk and trainer; 0: enough to keep all threads busy",
+        "maximum number of prefetched images; 0 = enough to keep all threads busy",
         {.min = 0, .max = 1e6, .unit = "images"})
       .decides(Decides::run);
-  o.add("memory", memory,
-        "that images between disk and trainer may take, unless a batch takes more; 0: no bound",
+  o.add("memory", memory, "maximum memory of prefetched images, at least one batch; 0 = unlimited",
         {.min = 0, .max = 1 << 24, .unit = "MiB"})
       .decides(Decides::run);
   o.add("shuffle_window", shuffle_window,
-        "shuffle windows of so many neighbouring images, and inside them; 0: all images",
+        "size of the windows of consecutive images in which shuffling is done; the windows are "
+        "shuffled too; 0 = all images",
         {.min = 0, .unit = "images"});
 }
 
 void FaultOptions::describe(Options& o) {
-  o.add("on_error", on_error, "what to do about an image that cannot be used");
-  o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
+  o.add("on_error", on_error, "reaction to an unusable image");
+  o.add("max_skipped", max_skipped, "maximum fraction of unusable images per epoch",
         {.min = 0, .max = 1})
       .decides(Decides::run);
 }
 
 void RemoteOptions::describe(Options& o) {
   o.add("source", source,
-        "training takes its batches from these data servers (`trainer serve`), such as "
-        "[\"tcp://a:5555\", \"tcp://b:5555\"]; none: they are made here")
+        "data servers (`trainer serve`) that make the training batches, such as [\"tcp://a:5555\", "
+        "\"tcp://b:5555\"]; empty = made in this process")
       .decides(Decides::run);
-  o.add("source_timeout", source_timeout, "without any data server for so long is an error",
+  o.add("source_timeout", source_timeout, "fail if no data server answers for this long",
         {.min = 1, .max = 1e6})
       .decides(Decides::run);
   o.add("source_key", source_key,
-        "file with our secret key, for servers that want one; `trainer serve --keygen NAME` makes "
-        "it")
+        "file with the client's secret key, for servers that require one; made by `trainer serve "
+        "--keygen NAME`")
       .decides(Decides::run);
   o.add("source_server_key", source_server_key, "file with the servers' public key")
       .decides(Decides::run);
@@ -153,23 +156,26 @@ void DataOptions::describe(Options& o) {
 
 void DataOptions::check(const Config& table) const {
   for (std::unordered_set<std::string_view> seen; const auto& name : classes)
-    require(table, "classes", seen.insert(name).second, fmt::format("has '{}' twice", name));
+    require(table, "classes", seen.insert(name).second, fmt::format("contains '{}' twice", name));
   if (short_side_range)
     require(table, "short_side", short_side.size() == 2 && short_side[0] <= short_side[1],
-            "is [lowest, highest] with short_side_range = true");
+            "must be [lowest, highest] if short_side_range = true");
   for (const auto& shape : pad_shapes) try {
       parse_shape(shape);
     } catch (const std::invalid_argument& problem) {
       require(table, "pad_shapes", false, problem.what());
     }
   for (const auto& address : source)
-    require(
-        table, "source", is_address(address),
-        fmt::format("has '{}', which is no address: write tcp://HOST:PORT or ipc://FILE", address));
+    require(table, "source", is_address(address),
+            fmt::format(
+                "contains '{}', which is not an address; expected tcp://HOST:PORT or ipc://FILE",
+                address));
   const bool has_one = source_key.empty() != source_server_key.empty();
-  require(table, source_key.empty() ? "source_server_key" : "source_key", !has_one,
-          fmt::format("and data.{} go together: our secret key, and the servers' public key",
-                      source_key.empty() ? "source_key" : "source_server_key"));
+  require(
+      table, source_key.empty() ? "source_server_key" : "source_key", !has_one,
+      fmt::format(
+          "and data.{} must be set together: the client's secret key and the servers' public key",
+          source_key.empty() ? "source_key" : "source_server_key"));
   if (on_error == OnError::fail)
     refuse_unused<DataOptions>(table, {"max_skipped"}, "with on_error = \"fail\"");
   if (shape_buckets > 0)

@@ -52,8 +52,8 @@ std::string remedy_for_root(const DataSetOptions& options) {
         options.root);
   const auto& [train, val, seed] = *options.sample;
   return fmt::format(
-      "`trainer run` makes the sample data set there, and so does `trainer sample --out {} --train "
-      "{} --val {} --seed {}`; or set data.root to a folder in COCO's layout",
+      "`trainer run` makes the sample data set there, as does `trainer sample --out {} --train {} "
+      "--val {} --seed {}`; or set data.root to a folder in COCO's layout",
       options.root, train, val, seed);
 }
 
@@ -72,14 +72,14 @@ struct Faults {
   /// warns.
   void tell(const std::string& file, std::size_t kept, double most) const {
     if (count == 0) return;
-    const auto text = fmt::format(
-        "{} cannot be used: {}{}", counted(static_cast<long long>(count), noun),
-        joined(examples, "; "), count > kExamples ? "; `trainer doctor` tells of all" : "");
+    const auto text = fmt::format("{}: {}{}", counted(static_cast<long long>(count), noun),
+                                  joined(examples, "; "),
+                                  count > kExamples ? "; `trainer doctor` lists all" : "");
     const auto all = count + kept;
     if (static_cast<double>(count) > std::ceil(most * static_cast<double>(all)))
-      throw Error(fmt::format("{}: of {}, more than data.max_skipped = {} allows, {}", file,
+      throw Error(fmt::format("{}: too many of {} are unusable (data.max_skipped = {}): {}", file,
                               counted(static_cast<long long>(all), noun), most, text));
-    log_warning("{}: left out: {}", file, text);
+    log_warning("{}: skipped {}", file, text);
   }
 };
 
@@ -144,9 +144,8 @@ SplitPaths find_split(const DataSetOptions& options, const std::string& name) {
   require(fs::is_directory(root), "data folder", root, remedy_for_root(options));
   require(fs::is_regular_file(paths.annotations), "annotation file", paths.annotations,
           "set data.train and data.val to the names of the splits in data.root");
-  require(
-      fs::is_directory(paths.images), "image folder", paths.images,
-      fmt::format("put the images that '{}' names there", paths.annotations.filename().string()));
+  require(fs::is_directory(paths.images), "image folder", paths.images,
+          fmt::format("put the images named in '{}' there", paths.annotations.filename().string()));
   return paths;
 }
 
@@ -167,10 +166,10 @@ void check_category_names(const coco::Dataset& annotations, const std::vector<st
     const auto name = annotations.text(category.name);
     const auto [first, is_new] = ids.try_emplace(name, category.id);
     if (!is_new && std::ranges::count(names, name) > 0)
-      throw Error(fmt::format(
-          "{}: categories {} and {} are both named '{}', but classes are told by their names: "
-          "rename one of them, or join them",
-          annotations.source, first->second, category.id, name));
+      throw Error(
+          fmt::format("{}: categories {} and {} are both named '{}', but names must be unique; "
+                      "rename one of them or merge them",
+                      annotations.source, first->second, category.id, name));
   }
 }
 

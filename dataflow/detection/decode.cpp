@@ -11,7 +11,7 @@ namespace millrace {
 
 std::string_view checked_bytes(const EncodedImage& file, const std::string& path) {
   if (digest(file.bytes.data(), file.bytes.size()) != file.digest)
-    throw DataError(path, "the image's bytes are damaged: their checksum is wrong");
+    throw DataError(path, "the image's bytes are damaged (checksum mismatch)");
   return file.bytes;
 }
 

@@ -28,16 +28,16 @@ struct Decode {
   Sample decoded(Sample sample, std::string_view bytes) const;
 
   void describe(Options& o) {
-    o.add("strict", strict, "a JPEG that ends too early cannot be used")
-        .follows("data.strict_decoding");
-    o.add("max_pixels", max_pixels, "an image of more pixels cannot be used; 0 = unlimited",
+    o.add("strict", strict, "treat a truncated JPEG as unusable").follows("data.strict_decoding");
+    o.add("max_pixels", max_pixels,
+          "maximum pixels of an image; larger images are unusable; 0 = unlimited",
           {.min = 0, .max = 1 << 30, .unit = "pixels"})
         .follows("data.max_pixels");
     o.add("short_side", short_side,
-          "that will do: a JPEG of twice its size, or more, is decoded at a half, a quarter or an "
-          "eighth of its own; 0: none",
+          "shorter side that suffices: JPEGs of at least twice this size are decoded at 1/2, 1/4 "
+          "or 1/8 of their size; 0 = always full size",
           {.min = 0, .max = 16384, .unit = "pixels"});
-    o.add("max_side", max_side, "of the longer side, with short_side",
+    o.add("max_side", max_side, "maximum length of the longer side, for short_side",
           {.min = 1, .max = 65535, .unit = "pixels"});
   }
 };

@@ -8,7 +8,7 @@ DetectionStages& detection_stages() {
 }
 
 MILLRACE_REGISTER(detection_stages().add<NoOptions>(
-    "read", "path, size and objects of an image; always the first stage",
+    "read", "provides an image's path, size and objects; always the first stage",
     {[](const Config&, const DetectionContext& context) { return source_stage(context.source); }}));
 
 }  // namespace millrace

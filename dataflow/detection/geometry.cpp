@@ -133,7 +133,8 @@ Box moved(const Box& box, const cv::Matx23d& matrix) {
 cv::Matx23d inverse(const cv::Matx23d& matrix) {
   const double a = matrix(0, 0), b = matrix(0, 1), c = matrix(1, 0), d = matrix(1, 1);
   const double determinant = a * d - b * c;
-  if (!(std::abs(determinant) > 0)) throw std::invalid_argument("warp: the matrix has no inverse");
+  if (!(std::abs(determinant) > 0))
+    throw std::invalid_argument("warp: the matrix is not invertible");
   const cv::Matx22d back(d / determinant, -b / determinant, -c / determinant, a / determinant);
   const auto origin = back * cv::Vec2d(matrix(0, 2), matrix(1, 2));
   return {back(0, 0), back(0, 1), -origin[0], back(1, 0), back(1, 1), -origin[1]};

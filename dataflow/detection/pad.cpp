@@ -83,7 +83,7 @@ cv::Size parse_shape(const std::string& text) {
       static_cast<std::size_t>(read) == text.size();
   if (!whole || shape.width < 1 || shape.height < 1 || std::max(shape.width, shape.height) > 65535)
     throw std::invalid_argument(
-        fmt::format("'{}' is no shape; write width and height, such as \"1344x800\"", text));
+        fmt::format("'{}' is not a shape; expected WIDTHxHEIGHT, e.g. \"1344x800\"", text));
   return shape;
 }
 
@@ -101,8 +101,8 @@ cv::Size Pad::shape_for(cv::Size size) const {
   }
   if (best.empty())
     throw ConfigError(fmt::format(
-        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger one, let "
-        "data.aspect_grouping batch images of like shape, or let max_side keep images smaller",
+        "pad: images of up to {} x {} pixels fit into none of the shapes {}; add a larger shape, "
+        "set data.aspect_grouping to batch images of similar shape, or lower max_side",
         size.width, size.height, fmt::join(shapes, ", ")));
   return best;
 }

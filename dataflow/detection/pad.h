@@ -57,12 +57,12 @@ struct Pad {
   void check() const;
 
   void describe(Options& o) {
-    o.add("divisor", divisor, "sides are rounded up to a multiple of it",
+    o.add("divisor", divisor, "sides of batches are padded to a multiple of this",
           {.min = 1, .max = 1024, .unit = "pixels"})
         .follows("data.divisor");
     o.add("shapes", shapes,
-          "batches have the smallest of these shapes that fits instead, such as [\"1344x800\", "
-          "\"800x1344\"]; one: a fixed size")
+          "allowed shapes of batches, each padded to the smallest that fits, such as "
+          "[\"1344x800\", \"800x1344\"]; one shape = fixed size; empty = pad to divisor")
         .follows("data.pad_shapes");
   }
 };

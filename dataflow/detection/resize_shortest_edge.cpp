@@ -39,7 +39,7 @@ cv::Size ResizeShortestEdge::size_of(cv::Size image, std::int64_t side) const {
 void ResizeShortestEdge::check() const {
   if (range && (short_side.size() != 2 || short_side[0] > short_side[1]))
     throw std::invalid_argument(
-        "resize_shortest_edge: short_side: a range is two lengths, the shorter one first");
+        "resize_shortest_edge: short_side: a range must be [lowest, highest]");
 }
 
 Sample ResizeShortestEdge::operator()(Sample sample, Rng& rng) const {

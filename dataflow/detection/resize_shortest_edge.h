@@ -46,19 +46,20 @@ struct ResizeShortestEdge {
   void check() const;
 
   void describe(Options& o) {
-    o.add("short_side", short_side, "length of the shorter side; several: one of them at random",
+    o.add("short_side", short_side,
+          "length of the shorter side after resizing; several = one of them at random",
           {.min = 1, .max = 16384, .unit = "pixels", .least = 1})
         .follows("data.short_side");
-    o.add("range", range, "short_side is [lowest, highest] instead of choices")
+    o.add("range", range, "draw short_side from a range [lowest, highest] instead of a list")
         .follows("data.short_side_range");
     o.add("max_side", max_side, "maximum length of the longer side",
           {.min = 1, .max = 65535, .unit = "pixels"})
         .follows("data.max_side");
     o.add("style", style,
-          "how sides become whole pixels and masks follow: rounded, polygons scaled (opencv, and "
-          "detectron2, which has Pillow's antialiasing and never reduced_decoding); cut, bitmaps "
-          "sampled (torchvision); cut, polygons scaled (yolox); or square: both sides short_side, "
-          "max_side unused")
+          "rounding of sides and resizing of masks: opencv = sides rounded, polygons scaled; "
+          "detectron2 = as opencv, with Pillow's antialiasing and without reduced_decoding; "
+          "torchvision = sides truncated, masks rasterised first; yolox = sides truncated, "
+          "polygons scaled; square = both sides short_side, max_side unused")
         .follows("data.resize_style");
   }
 };

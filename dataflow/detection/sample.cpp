@@ -77,7 +77,7 @@ std::uint64_t digest(const Batch& batch) {
   auto sum = digest(batch.pixels.get(), batch.bytes());
   sum = digest(batch.width, digest(batch.height, sum));
   static_assert(std::has_unique_object_representations_v<std::int64_t> && sizeof(ImageInfo) == 32,
-                "no padding that a digest would read");
+                "no padding bytes, which would enter the digest");
   sum = digest(batch.images, sum);
   for (const auto& objects : batch.objects) sum = digest(objects, sum);
   return sum;

@@ -129,7 +129,8 @@ void check_range(std::string_view stage, std::string_view low_name, double low,
 
 LazyImage& image_of(Sample& sample, std::string_view stage) {
   if (sample.image.empty())
-    throw std::logic_error(std::string(stage) + ": put the stage 'decode' in front of it");
+    throw std::logic_error(std::string(stage) +
+                           ": needs a decoded image; put the stage 'decode' in front of it");
   return sample.image;
 }
 

@@ -46,8 +46,9 @@ struct Visibility {
   }
 
   void describe(Options& o) {
-    o.add("min_area", min_area, "objects with less left of them go", {.min = 0, .unit = "pixels"});
-    o.add("min_visible", min_visible, "objects with a smaller share left of them go",
+    o.add("min_area", min_area, "drop objects of which less area is left",
+          {.min = 0, .unit = "pixels"});
+    o.add("min_visible", min_visible, "drop objects of which a smaller fraction is left",
           {.min = 0, .max = 1});
   }
 };

@@ -68,7 +68,7 @@ std::optional<oneapi::tbb::global_control> worker_if_none() {
   std::optional<global_control> control;
   if (global_control::active_value(kThreads) < 2) control.emplace(kThreads, 2);
   if (global_control::active_value(kThreads) < 2)
-    throw Error("a flow needs a thread of its own, but this process allows TBB only one in all");
+    throw Error("a flow needs its own thread, but this process limits TBB to one thread in total");
   return control;
 }
 
@@ -239,7 +239,7 @@ bool FlowGraph::is_ready(std::chrono::milliseconds most) {
 }
 
 void FlowGraph::ask(std::int64_t number) {
-  if (number < 0) throw std::invalid_argument(fmt::format("there is no item {}", number));
+  if (number < 0) throw std::invalid_argument(fmt::format("item number {} is negative", number));
   line_.ask(number);
   reissue(0, 0);
 }
@@ -255,10 +255,9 @@ std::optional<Made<Message>> FlowGraph::take() {
   }
   made.failure = std::exchange(item->failure, nullptr);
   if (!made.failure)
-    made.failure = std::make_exception_ptr(
-        Error(fmt::format("item {} {}", made.number,
-                          item->group->positions.empty() ? "is past the end of the flow"
-                                                         : "has no sample that can be used")));
+    made.failure = std::make_exception_ptr(Error(fmt::format(
+        "item {} {}", made.number,
+        item->group->positions.empty() ? "is past the end of the flow" : "has no usable sample")));
   reissue(item->tickets, item->bytes);
   return made;
 }
@@ -364,18 +363,19 @@ void check_cursor(const Cursor& cursor) {
   const bool inside = pending.empty() || (pending.front() >= 0 && pending.back() < cursor.next);
   constexpr auto kFarthest = std::numeric_limits<std::int64_t>::max() / 2;
   if (cursor.next < 0 || cursor.next > kFarthest || !ascending || !inside)
-    throw ConfigError(fmt::format(
-        "a flow cannot start at position {} with {} before it that wait: no flow has given such a "
-        "cursor",
-        cursor.next, pending.size()));
+    throw ConfigError(
+        fmt::format("a flow cannot start at position {} with {} pending before it; no flow "
+                    "produced this cursor",
+                    cursor.next, pending.size()));
 }
 
 /// Returns the options with defaults filled in. Throws ConfigError for invalid ones.
 FlowOptions settled(const Plan& plan, FlowOptions options) {
   if (options.ranks < 1 || options.ranks > kMostRanks || options.rank < 0 ||
       options.rank >= options.ranks)
-    throw ConfigError(fmt::format("rank {} of {} ranks: there is no such rank of 1 to {} ranks",
-                                  options.rank, options.ranks, kMostRanks));
+    throw ConfigError(fmt::format(
+        "rank {} of {} ranks is invalid; expected ranks from 1 to {} and 0 <= rank < ranks",
+        options.rank, options.ranks, kMostRanks));
   check_cursor(options.start);
   if (options.threads <= 0) options.threads = oneapi::tbb::info::default_concurrency();
   const auto least = plan.batch();
@@ -383,7 +383,7 @@ FlowOptions settled(const Plan& plan, FlowOptions options) {
     options.in_flight = least + 2 * (options.threads + least);
   if (options.in_flight < least)
     throw ConfigError(fmt::format(
-        "in_flight = {} would hang: a group of {} samples takes as many in flight, or more",
+        "in_flight = {} would deadlock; a group of {} samples needs at least as many in flight",
         options.in_flight, least));
   return options;
 }

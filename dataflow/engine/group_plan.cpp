@@ -55,9 +55,9 @@ PlannedGroup GroupPlan::walk() {
     if (key == SampleKeys::kUnwanted) {
       ++filtered_;
       if (++filtered_in_a_row_ <= 2 * order_->size()) continue;
-      throw Error(fmt::format(
-          "nothing has come through for two epochs: {} samples in a row were filtered out",
-          filtered_in_a_row_ - 1));
+      throw Error(
+          fmt::format("no sample passed for two epochs: {} samples in a row were filtered out",
+                      filtered_in_a_row_ - 1));
     }
     filtered_in_a_row_ = 0;
     auto& members = waiting_[static_cast<std::size_t>(key)];

@@ -13,10 +13,9 @@ namespace millrace {
 GroupPtr Grouper::take(SamplePtr sample) {
   lost_ = sample->message ? 0 : lost_ + 1;
   if (lost_ > most_lost_ && !sample->failure)
-    sample->failure = std::make_exception_ptr(
-        Error(fmt::format("nothing has come through for two epochs: {} samples in a row were "
-                          "filtered out or could not be used",
-                          lost_ - 1)));
+    sample->failure = std::make_exception_ptr(Error(fmt::format(
+        "no sample passed for two epochs: {} samples in a row were filtered out or unusable",
+        lost_ - 1)));
   members_.push_back(std::move(sample));
   if (!members_.back()->closes) return nullptr;
 

@@ -211,13 +211,15 @@ struct StageKeys {
   std::string after, before;  // see spliced_stages
 
   void describe(Options& o) {
-    o.add("type", type, "the stage");
-    o.add("until", until, "from this epoch on the stage does nothing; 0: it never ends",
+    o.add("type", type, "registered name of the stage");
+    o.add("until", until, "epoch from which on the stage is skipped; 0 = never",
           {.min = 0, .unit = "epochs"});
     o.add("after", after,
-          "type of the stage that it goes directly behind; it is added to the inherited or default "
-          "list");
-    o.add("before", before, "type of the stage that it goes directly in front of, likewise");
+          "type of the stage directly behind which this one is inserted into the inherited or "
+          "default list");
+    o.add("before", before,
+          "type of the stage directly in front of which this one is inserted into the inherited or "
+          "default list");
   }
 };
 

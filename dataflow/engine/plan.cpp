@@ -21,14 +21,14 @@ void check_repeats(const Plan& plan) {
   if (plan.repeats.empty()) return;
   if (std::ssize(plan.repeats) != plan.size)
     throw ConfigError(
-        fmt::format("a flow of {} samples is given {} repeats", plan.size, plan.repeats.size()));
+        fmt::format("a flow of {} samples has {} repeats", plan.size, plan.repeats.size()));
   const auto bad = std::ranges::find_if_not(
       plan.repeats, [](double times) { return std::isfinite(times) && times >= 0; });
   if (bad != plan.repeats.end())
     throw ConfigError(
-        fmt::format("sample {} cannot come {} times an epoch", bad - plan.repeats.begin(), *bad));
+        fmt::format("sample {} cannot occur {} times per epoch", bad - plan.repeats.begin(), *bad));
   if (std::reduce(plan.repeats.begin(), plan.repeats.end()) < 1)
-    throw ConfigError("the repeats of all samples leave none for an epoch");
+    throw ConfigError("the repeats sum to less than one sample per epoch");
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ std::int64_t Plan::batch() const {
 void check(const Plan& plan) {
   if (plan.size <= 0) throw ConfigError("a flow needs at least one sample");
   if (plan.stages.empty() || plan.stages.front().is_group())
-    throw ConfigError("a flow starts with a stage that reads samples");
+    throw ConfigError("a flow must start with a stage that reads samples");
   check_repeats(plan);
   auto present = MessageType::of<Index>();
   std::string from = "the source";
@@ -59,24 +59,25 @@ void check(const Plan& plan) {
       throw ConfigError(fmt::format("{}stage {} '{}'{}", stage.place(), k + 1, stage.name, why));
     };
     if (!(stage.takes == present))
-      refuse(fmt::format(" takes {}, {} yields {}", stage.takes.text(), from, present.text()));
+      refuse(fmt::format(" takes {}, but {} yields {}", stage.takes.text(), from, present.text()));
     if (const auto* group = std::get_if<Group>(&stage.work)) {
-      if (std::exchange(grouped, true)) refuse(" is a second stage that groups; one is the most");
+      if (std::exchange(grouped, true))
+        refuse(" is a second stage that groups; a flow has at most one");
       if (group->groups > 1 && !(plan.about && plan.about->type == *group->of))
-        refuse(fmt::format(" groups by {}, the source {}", group->of->text(),
+        refuse(fmt::format(" groups by {}, but the source {}", group->of->text(),
                            plan.about ? "has " + plan.about->type.text()
-                                      : std::string("says nothing of its samples")));
+                                      : std::string("does not describe its samples")));
     }
     if (stage.until > 0 && (stage.is_cache() || !(stage.takes == stage.yields)))
-      refuse(fmt::format(" cannot end at epoch {} (until): what follows needs what it makes",
+      refuse(fmt::format(" cannot end at epoch {} (until), since later stages need its output",
                          stage.until));
     if (stage.is_cache()) {
       if (std::exchange(cached, true) || grouped)
-        refuse(": a flow has one cache, in front of the stage that groups");
+        refuse(": a flow has at most one cache, in front of the stage that groups");
       if (random)
         refuse(
-            fmt::format(" would keep what '{0}' has drawn at random: every epoch would see the "
-                        "same; put it in front of '{0}'",
+            fmt::format(" would keep the random draws of '{0}', so that all epochs would be equal; "
+                        "put it in front of '{0}'",
                         random->name));
     }
     if (!random && draws(stage)) random = &stage;

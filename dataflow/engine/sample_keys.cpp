@@ -55,7 +55,7 @@ std::int64_t SampleKeys::look_up(std::int64_t sample) const {
   try {
     const auto key = group_->key(about);
     if (key < group_->groups) return static_cast<std::int64_t>(key);
-    why = fmt::format("the key is {}, but there are {} groups", key, group_->groups);
+    why = fmt::format("key {} is out of range; there are {} groups", key, group_->groups);
   } catch (const std::exception& error) {
     why = error.what();
   }

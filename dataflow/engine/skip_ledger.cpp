@@ -22,14 +22,14 @@ void SkipLedger::record(const SkippedSample& skipped) {
   ++skipped_;
   if (reasons_.size() < kReasonsKept && warned_.insert(skipped.sample).second) {
     reasons_.push_back(skipped.why);
-    log_warning("left out: {}", skipped.why);
-    if (reasons_.size() == kReasonsKept) log_warning("more that is left out is only counted");
+    log_warning("skipped: {}", skipped.why);
+    if (reasons_.size() == kReasonsKept)
+      log_warning("further skipped samples are counted but not logged");
   }
   if (std::ssize(places) > budget_)
-    throw Error(
-        fmt::format("{} of epoch {} cannot be used, more than the {} that max_skipped allows; "
-                    "the last: {}",
-                    counted(std::ssize(places), "sample"), skipped.epoch, budget_, skipped.why));
+    throw Error(fmt::format(
+        "{} of epoch {} are unusable, more than the {} that max_skipped allows; the last: {}",
+        counted(std::ssize(places), "sample"), skipped.epoch, budget_, skipped.why));
   if (places_.size() > kEpochsKept) places_.erase(places_.begin());
 }
 

@@ -121,11 +121,11 @@ template <class T>
 SourcePtr<T> repeated(SourcePtr<T> source, std::vector<double> repeats) {
   const auto size = source->size();
   if (std::ssize(repeats) != size)
-    throw std::invalid_argument("a source of " + std::to_string(size) + " samples is given " +
+    throw std::invalid_argument("a source of " + std::to_string(size) + " samples has " +
                                 std::to_string(repeats.size()) + " repeats");
   for (const double times : repeats)
     if (!std::isfinite(times) || times < 0)
-      throw std::invalid_argument("a sample cannot come " + std::to_string(times) + " times");
+      throw std::invalid_argument("a sample cannot occur " + std::to_string(times) + " times");
   const auto same = [](std::int64_t index) { return std::pair(std::size_t{0}, index); };
   return std::make_shared<const SourceView<T>>(std::vector{std::move(source)}, size, same,
                                                std::move(repeats));
@@ -170,7 +170,7 @@ SourcePtr<T> take(SourcePtr<T> source, std::int64_t count) {
 /// there is no source.
 template <class T>
 SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
-  if (sources.empty()) throw std::invalid_argument("there is no source to put together");
+  if (sources.empty()) throw std::invalid_argument("no sources to combine");
   const bool repeat =
       std::ranges::any_of(sources, [](const auto& s) { return !s->repeats().empty(); });
   std::vector<double> repeats;
@@ -195,7 +195,7 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
 template <class T>
 SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& weights) {
   if (weights.size() != sources.size())
-    throw std::invalid_argument(std::to_string(sources.size()) + " sources are given " +
+    throw std::invalid_argument(std::to_string(sources.size()) + " sources have " +
                                 std::to_string(weights.size()) + " weights");
   double sum = 0, all = 0;
   for (std::size_t k = 0; k < sources.size(); ++k) {
@@ -207,7 +207,7 @@ SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& w
     sum += weights[k];
     all += turns(*sources[k]);
   }
-  if (!(sum > 0)) throw std::invalid_argument("no source of a mix has a weight above 0");
+  if (!(sum > 0)) throw std::invalid_argument("all weights of a mix are 0");
   std::vector<double> repeats;
   for (std::size_t k = 0; k < sources.size(); ++k) {
     const double own = turns(*sources[k]);
@@ -243,7 +243,7 @@ SourcePtr<std::pair<A, B>> zip(SourcePtr<A> first, SourcePtr<B> second) {
   };
   if (first->size() != second->size())
     throw std::invalid_argument("sources of " + std::to_string(first->size()) + " and " +
-                                std::to_string(second->size()) + " samples make no pairs");
+                                std::to_string(second->size()) + " samples cannot be paired");
   if (!second->repeats().empty())
     throw std::invalid_argument("the second source of a pair cannot repeat its samples");
   return std::make_shared<const Zipped>(std::move(first), std::move(second));
@@ -266,7 +266,7 @@ SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
   const double now = turns(*source);
   if (count < 1 || now == 0)
     throw std::invalid_argument("an epoch of " + std::to_string(count) +
-                                " turns cannot be made of a source of " +
+                                " samples cannot be drawn from a source of " +
                                 std::to_string(source->size()) + " samples");
   return repeat(std::move(source), static_cast<double>(count) / now);
 }

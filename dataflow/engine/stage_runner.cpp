@@ -212,11 +212,10 @@ void StageRunner::replace(std::size_t k, Item& item) const {
 void StageRunner::refill(GroupItem& group) const {
   replace(stages_.size() - 1, group);
   if (!group.message && !group.failure)
-    group.failure = std::make_exception_ptr(Error(
-        fmt::format("epoch {}, sample {}: it and the {} that follow it in the order were filtered "
-                    "out or cannot be used{}",
-                    group.at.epoch, group.at.turn.sample, others_tried(),
-                    group.skipped.empty() ? "" : "; the last: " + group.skipped.back().why)));
+    group.failure = std::make_exception_ptr(Error(fmt::format(
+        "epoch {}, sample {}: it and the next {} in the order were filtered out or are unusable{}",
+        group.at.epoch, group.at.turn.sample, others_tried(),
+        group.skipped.empty() ? "" : "; the last: " + group.skipped.back().why)));
 }
 
 void StageRunner::count(std::size_t k, std::int64_t busy_ns) {

@@ -212,7 +212,7 @@ void resize_columns(const cv::Mat& image, cv::Mat& target) {
 
 void resize_antialiased(const cv::Mat& image, cv::Mat& target) {
   if (image.empty() || target.empty() || image.type() != CV_8UC3 || target.type() != CV_8UC3)
-    throw std::invalid_argument("resize_antialiased: takes 8-bit RGB images that are not empty");
+    throw std::invalid_argument("resize_antialiased: expected non-empty 8-bit RGB images");
   if (image.cols == target.cols) {
     if (image.rows == target.rows)
       image.copyTo(target);

@@ -91,7 +91,7 @@ class Widening {
         kernel_ = &kernel;
         return;
       }
-    throw std::invalid_argument("resize_bilinear: no kernel takes such images");
+    throw std::invalid_argument("resize_bilinear: no kernel supports such images");
   }
 
   const BilinearKernel& kernel() const { return *kernel_; }
@@ -198,7 +198,7 @@ void resize_by_opencv(const cv::Mat& image, cv::Mat& target, bool mirrored) {
 void resize_bilinear(const cv::Mat& image, cv::Mat& target, bool mirrored,
                      std::span<const BilinearKernel> kernels) {
   if (image.empty() || target.empty() || image.type() != CV_8UC3 || target.type() != CV_8UC3)
-    throw std::invalid_argument("resize_bilinear: takes 8-bit RGB images that are not empty");
+    throw std::invalid_argument("resize_bilinear: expected non-empty 8-bit RGB images");
   if (kernels.empty()) return resize_by_opencv(image, target, mirrored);
   const Widening widening(kernels, image.cols, target.cols, mirrored);
   WideRows rows(image, widening);

@@ -37,7 +37,7 @@ UniqueDecompressor& decompressor(bool strict) {
   static thread_local std::array<UniqueDecompressor, 2> handles;
   auto& handle = handles[strict];
   if (!handle) handle.reset(tjInitDecompress());
-  if (!handle) throw Error(fmt::format("TurboJPEG does not start: {}", tjGetErrorStr()));
+  if (!handle) throw Error(fmt::format("cannot start TurboJPEG: {}", tjGetErrorStr()));
   return handle;
 }
 
@@ -94,10 +94,10 @@ cv::Mat rgb_of(const cv::Mat& cmyk) {
 /// Decodes with image_readers.so (own_folders.h), which the first call opens and which uses libpng,
 /// libwebp and libtiff. `check` is called with the size before memory is allocated.
 cv::Mat read_picture(std::string_view bytes, const std::function<void(cv::Size)>& check) {
-  static auto* read = reinterpret_cast<ReadPicture*>(open_symbol(
-      own_object("image_readers.so"), kReadPicture,
-      "images other than JPEG are decoded by {}, which cannot be opened: {}; build or install it "
-      "with the program"));
+  static auto* read = reinterpret_cast<ReadPicture*>(
+      open_symbol(own_object("image_readers.so"), kReadPicture,
+                  "images other than JPEG need {}, which cannot be opened: {}; build or install it "
+                  "with the program"));
   cv::Mat image;
   read(bytes, [&](int width, int height) {
     check({width, height});
@@ -136,7 +136,7 @@ cv::Mat decode_turbo(std::string_view bytes, const std::string& file, const Jpeg
   };
   if (!decode(strict ? TJFLAG_STOPONWARNING : 0)) {
     if (refused()) throw_broken(file, handle);
-    if (strict && ends_early(bytes)) throw DataError(file, "broken JPEG: the file ends too early");
+    if (strict && ends_early(bytes)) throw DataError(file, "broken JPEG: the file is truncated");
     if (strict && !decode(0) && refused()) throw_broken(file, handle);
   }
   return jpeg.cmyk ? rgb_of(image) : image;
@@ -148,7 +148,7 @@ cv::Mat decode_other(std::string_view bytes, const std::string& file, std::int64
                      const std::function<void(cv::Size)>& check) {
   if (bytes.empty()) throw DataError(file, "the file is empty");
   if (const auto format = unread_format(bytes))
-    throw DataError(file, fmt::format("is {}, which is not read: convert it to PNG", *format));
+    throw DataError(file, fmt::format("is {}, which is not supported; convert it to PNG", *format));
   try {
     return read_picture(bytes, [&](cv::Size size) {
       check_image_head({size.width, size.height}, bytes.size(), file, max_pixels);
@@ -214,7 +214,7 @@ cv::Mat decode(std::string_view bytes, const std::string& file, std::optional<cv
 }
 
 [[noreturn]] void throw_no_memory(const std::string& file) {
-  throw DataError(file, "there is not enough memory to decode it");
+  throw DataError(file, "not enough memory to decode it");
 }
 
 }  // namespace
@@ -254,8 +254,8 @@ std::string read_image_file(const std::string& file) {
 
 void check_image_bytes(std::uint64_t bytes, const std::string& file) {
   if (bytes > kMostBytes)
-    throw DataError(file, fmt::format("has {} bytes; an image file of at most {} can be decoded",
-                                      bytes, kMostBytes));
+    throw DataError(
+        file, fmt::format("has {} bytes; the maximum for an image file is {}", bytes, kMostBytes));
 }
 
 cv::Mat decode_rgb(std::string_view bytes, const std::string& file,

@@ -121,18 +121,17 @@ bool is_image_name(std::string_view name) {
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,
                       std::int64_t max_pixels) {
   const auto& [width, height, packed] = head;
-  const auto says = fmt::format("says that it is {} x {} pixels, but ", width, height);
-  if (width < 1 || height < 1) throw DataError(file, says + "an image has some");
+  const auto says = fmt::format("declares {} x {} pixels, but ", width, height);
+  if (width < 1 || height < 1) throw DataError(file, says + "an image must not be empty");
   if (width > kMostSide || height > kMostSide || width > kMostPixels / height)
-    throw DataError(file, fmt::format("{}an image has at most {} a side and {} in all", says,
+    throw DataError(file, fmt::format("{}the maximum is {} per side and {} in total", says,
                                       kMostSide, kMostPixels));
   if (packed > 0 && width > packed * static_cast<std::int64_t>(bytes) / height)
     throw DataError(file, fmt::format("{}has only {} bytes", says, bytes));
   if (max_pixels > 0 && width > max_pixels / height)
-    throw DataError(file,
-                    fmt::format("is {} x {} pixels, which are more than data.max_pixels = {}; "
-                                "raise it if the image is meant (0 = unlimited)",
-                                width, height, max_pixels));
+    throw DataError(file, fmt::format("is {} x {} pixels, more than data.max_pixels = {}; raise "
+                                      "the limit if the image is valid (0 = unlimited)",
+                                      width, height, max_pixels));
 }
 
 int exif_orientation(std::string_view jpeg) {

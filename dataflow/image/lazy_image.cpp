@@ -26,7 +26,7 @@ cv::Mat& LazyImage::pixels() {
 
 void LazyImage::write_to(cv::Mat& target) const {
   if (target.size() != size() || target.type() != pixels_.type())  // OpenCV would reallocate
-    throw std::invalid_argument("an image is written to a target of another size or type");
+    throw std::invalid_argument("the target of an image has another size or type");
   if (target.size() != pixels_.size() && resampling_ == Resampling::pillow) {
     resize_antialiased(pixels_, target);
     if (mirrored_) cv::flip(target, target, /*flipCode=*/1);

@@ -31,5 +31,5 @@ extern "C" [[gnu::visibility("default")]] void millrace_read_picture(std::string
   for (const auto& [start, at_8, read] : kFormats)
     if (bytes.starts_with(start) && (at_8.empty() || bytes.substr(0, 12).ends_with(at_8)))
       return read(bytes, room);
-  throw std::runtime_error("not an image that can be decoded");
+  throw std::runtime_error("unknown image format");
 }

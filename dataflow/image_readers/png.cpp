@@ -22,7 +22,7 @@ struct PngFile {
     }
     png_set_read_fn(png, this, [](png_structp from, png_bytep to, std::size_t size) {
       auto& rest = static_cast<PngFile*>(png_get_io_ptr(from))->bytes;
-      if (size > rest.size()) png_error(from, "the file ends too early");
+      if (size > rest.size()) png_error(from, "the file is truncated");
       std::memcpy(to, rest.data(), size);
       rest.remove_prefix(size);
     });
@@ -73,7 +73,7 @@ void read_png(std::string_view bytes, const PictureRoom& room) {
   });
   const auto width = png_get_image_width(png, info), height = png_get_image_height(png, info);
   if (png_get_rowbytes(png, info) != std::size_t{width} * 3)
-    throw std::runtime_error("broken PNG: it has no three channels");
+    throw std::runtime_error("broken PNG: not three channels after conversion");
   auto* pixels = room(static_cast<int>(width), static_cast<int>(height));
   std::vector<png_bytep> rows(height);
   for (std::size_t y = 0; y < height; ++y) rows[y] = pixels + y * width * 3;

@@ -123,11 +123,11 @@ void read_tiff(std::string_view bytes, const PictureRoom& room) {
   const std::size_t width = file.number<std::uint32_t>(TIFFTAG_IMAGEWIDTH),
                     height = file.number<std::uint32_t>(TIFFTAG_IMAGELENGTH);
   if (width < 1 || height < 1 || width > kMostSide || height > kMostSide)
-    throw std::runtime_error("broken TIFF: it has no picture's size");
+    throw std::runtime_error("broken TIFF: invalid image size");
   file.number<std::uint16_t>(TIFFTAG_PHOTOMETRIC);
   char why[1024];
   if (!TIFFRGBAImageOK(file, why))
-    throw std::runtime_error(std::string("a TIFF of a kind that is not read: ") + why);
+    throw std::runtime_error(std::string("unsupported kind of TIFF: ") + why);
 
   const bool tiled = TIFFIsTiled(file);
   std::size_t part_width = width, part_height = height;
@@ -143,8 +143,7 @@ void read_tiff(std::string_view bytes, const PictureRoom& room) {
   if (part_width < 1 || part_height < 1 || part_width > kMostSide || part_height > kMostSide ||
       part_width * part_height > most_pixels ||
       part_bytes > kMostBytesPerPixel * part_width * part_height)
-    throw std::runtime_error(
-        "a TIFF of a kind that is not read: its strips or tiles are too large");
+    throw std::runtime_error("unsupported kind of TIFF: its strips or tiles are too large");
 
   const auto orientation = file.number<std::uint16_t>(TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
   const bool bottom_first =

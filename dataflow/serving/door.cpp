@@ -43,8 +43,8 @@ bool is_listened_at(const std::string& file) {
 zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
   const auto& endpoint = options.bind;
   if (!endpoint.starts_with("tcp://") && !endpoint.starts_with("ipc://"))
-    throw ConfigError(
-        fmt::format("'{}' is no endpoint: write tcp://ADDRESS:PORT or ipc://FILE", endpoint));
+    throw ConfigError(fmt::format(
+        "'{}' is not an endpoint; expected tcp://ADDRESS:PORT or ipc://FILE", endpoint));
   zmq::socket_t socket(context, zmq::socket_type::router);
   socket.set(zmq::sockopt::linger, 0);
   socket.set(zmq::sockopt::ipv6, endpoint.find('[') != std::string::npos);
@@ -99,11 +99,11 @@ SocketFile::SocketFile(const std::string& endpoint) {
   if (::lstat(file_.c_str(), &there) != 0) return;
   if (!S_ISSOCK(there.st_mode))
     throw ConfigError(
-        fmt::format("cannot listen at {}: {} is there already and is no socket; name another file",
+        fmt::format("cannot listen at {}: {} already exists and is not a socket; name another file",
                     endpoint, name));
   if (is_listened_at(name))
     throw ConfigError(
-        fmt::format("cannot listen at {}: another server does; name another file", endpoint));
+        fmt::format("cannot listen at {}: another server uses it; name another file", endpoint));
 }
 
 void SocketFile::note() {
@@ -150,11 +150,11 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
     if (event->what == ZMQ_EVENT_DISCONNECTED)
       gone(event->value);
     else if (event->what == ZMQ_EVENT_ACCEPT_FAILED)
-      refuse("for lack of descriptors", zmq_strerror(event->value));
+      refuse("out of file descriptors", zmq_strerror(event->value));
     else
-      refuse("that do not speak ZeroMQ as it is spoken here",
+      refuse("not ZeroMQ or no matching keys",
              options_.keys ? "the handshake failed: another protocol, or another server's key"
-                           : "the handshake failed: another protocol, or with keys");
+                           : "the handshake failed: another protocol, or a client with keys");
   }
 }
 
@@ -167,8 +167,8 @@ void Door::check_keys() {
                         zmq_z85_encode(key.data(), parts[6].data<std::uint8_t>(), 32);
     const bool is_allowed = is_key && options_.allowed.contains(key.data());
     if (!is_allowed)
-      refuse("with a key that is not allowed",
-             fmt::format("{} has the key {}", parts.size() > 3 ? text(3) : "someone",
+      refuse("key not allowed",
+             fmt::format("{} has the key {}", parts.size() > 3 ? text(3) : "unknown peer",
                          is_key ? key.data() : "of another kind"));
     const auto id = text(1);
     const std::string_view status = is_allowed ? "200" : "400",
@@ -186,12 +186,12 @@ bool Door::receive(const Hear& hear) {
   const auto from = frames[0].to_string();
   auto& body = frames[1];
   try {
-    if (frames.size() > 2) throw DataError("message", "it has more than one frame");
+    if (frames.size() > 2) throw DataError("message", "has more than one frame");
     hear(from, body.get(ZMQ_SRCFD), decode(body.to_string_view(), "message"));
   } catch (const DamagedMessage& problem) {  // the consumer may send hello again
-    turn_away(from, "whose message was damaged on its way", "someone", {problem.what()});
+    turn_away(from, "damaged message", "unknown peer", {problem.what()});
   } catch (const DataError& problem) {
-    turn_away(from, "that sent what is no message", "someone", {problem.what(), true});
+    turn_away(from, "invalid message", "unknown peer", {problem.what(), true});
   }
   return true;
 }
@@ -214,7 +214,7 @@ void Door::turn_away(const std::string& id, const char* reason, const std::strin
 }
 
 void Door::refuse(const std::string& reason, const std::string& detail) {
-  if (refused_[reason]++ == 0) log_warning("turned away, {}: {}", reason, detail);
+  if (refused_[reason]++ == 0) log_warning("refused ({}): {}", reason, detail);
   refused_more_ = true;
 }
 
@@ -222,7 +222,7 @@ std::string Door::take_refusals() {
   if (!refused_more_) return {};
   refused_more_ = false;
   std::vector<std::string> all;
-  for (const auto& [reason, count] : refused_) all.push_back(fmt::format("{} {}", count, reason));
+  for (const auto& [reason, count] : refused_) all.push_back(fmt::format("{} ({})", count, reason));
   return joined(all);
 }
 

@@ -23,9 +23,9 @@ using Key = std::array<char, kDigits + 1>;
 void write_new(const fs::path& file, const Key& key, mode_t mode) {
   const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!out)
-    throw Error(fmt::format("{}: cannot be made: {}", file.string(),
-                            errno == EEXIST ? "it is there already, and keys are not overwritten"
-                                            : std::strerror(errno)));
+    throw Error(fmt::format(
+        "{}: cannot create: {}", file.string(),
+        errno == EEXIST ? "already exists, and keys are never overwritten" : std::strerror(errno)));
   write_all(out, std::string(key.data()) + "\n", file);
 }
 
@@ -39,10 +39,9 @@ std::string read_key(const fs::path& file, const char* kind) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   std::array<std::uint8_t, 32> bytes{};
   if (text.size() != kDigits || !zmq_z85_decode(bytes.data(), text.c_str()))
-    throw ConfigError(
-        fmt::format("{}: is no {} key, which has {} characters; make a pair with `trainer serve "
-                    "--keygen NAME`",
-                    file.string(), kind, kDigits));
+    throw ConfigError(fmt::format(
+        "{}: is not a {} key of {} characters; make a pair with `trainer serve --keygen NAME`",
+        file.string(), kind, kDigits));
   return text;
 }
 
@@ -51,7 +50,7 @@ std::string read_key(const fs::path& file, const char* kind) {
 void make_keys(const fs::path& name) {
   Key open{}, secret{};
   if (zmq_curve_keypair(open.data(), secret.data()) != 0)
-    throw Error("no keys can be made: this libzmq is built without CURVE");
+    throw Error("cannot make keys: this libzmq is built without CURVE");
   write_new(name.string() + ".key", secret, 0600);
   write_new(name.string() + ".pub", open, 0644);
 }
@@ -61,7 +60,7 @@ KeyPair read_secret_key(const fs::path& file) {
   struct stat state {};
   if (::stat(file.c_str(), &state) == 0 && (state.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw ConfigError(
-        fmt::format("{0}: others may read this secret key; chmod 600 {0}", file.string()));
+        fmt::format("{0}: other users can read this secret key; run chmod 600 {0}", file.string()));
   Key open{};
   if (zmq_curve_public(open.data(), secret.c_str()) != 0)
     throw ConfigError(fmt::format("{}: not a secret key", file.string()));

@@ -46,10 +46,9 @@ void Link::open() {
   try {
     socket.connect(endpoint_);
   } catch (const zmq::error_t& problem) {
-    throw ConfigError(
-        fmt::format("data.source: cannot connect to '{}': {}; write "
-                    "tcp://HOST:PORT or ipc://FILE",
-                    endpoint_, problem.what()));
+    throw ConfigError(fmt::format(
+        "data.source: cannot connect to '{}': {}; expected tcp://HOST:PORT or ipc://FILE",
+        endpoint_, problem.what()));
   }
 }
 
@@ -85,13 +84,13 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
     // The last batches of a server that has exited cannot be read, since its memory is gone.
     const bool has_gone = view_ && !view_->is_there();
     start_over(
-        now, has_gone ? "has gone" : fmt::format("sent what cannot be read ({})", problem.what()));
+        now, has_gone ? "exited" : fmt::format("sent an unreadable message ({})", problem.what()));
     refused_for_good_ = !has_gone && ++bad_messages_ >= kMostBadMessages;
     if (refused_for_good_) state_ = State::refused;
   }
   if (state_ == State::refused && !refused_for_good_ && now - heard_ > kHelloAgainAfter) greet(now);
   if ((state_ == State::greeting || state_ == State::live) && now - heard_ > kGiveUpAfter)
-    start_over(now, fmt::format("has been silent for {} s: given up", kGiveUpAfter.count()));
+    start_over(now, fmt::format("did not answer for {} s; reconnecting", kGiveUpAfter.count()));
   if (state_ == State::live && view_)
     if (auto pieces = view_->take_released(); !pieces.empty()) send(Release{std::move(pieces)});
   if (state_ == State::live && now - pinged_ > kPingEvery) {
@@ -114,13 +113,13 @@ void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
       if (state_ == State::down && word_.starts_with("has not")) word_ = "cannot be reached";
       break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-      word_ = "does not allow our key";
+      word_ = "does not allow this client's key";
       break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
       word_ =
-          "broke off the handshake: it is no data server, has another key than "
-          "data.source_server_key, or wants keys where none are given";
+          "ended the handshake: it is not a data server, its key is not data.source_server_key, or "
+          "it requires keys and none are set";
       break;
     default:
       break;
@@ -132,8 +131,8 @@ void Link::welcome(const Welcome& welcome) {
     view_.reset();
   else if (!view_ || view_->token() != welcome.probe->token)
     view_ = SharedView::open(*welcome.probe);
-  word_ = "here";
-  log_info("data server {}: here, batches come {}", endpoint_,
+  word_ = "connected";
+  log_info("data server {}: connected, batches arrive {}", endpoint_,
            view_ ? "through shared memory" : "through the connection");
   state_ = State::live;
   epoch_size_ = welcome.epoch_size;
@@ -172,7 +171,7 @@ void Link::hear(Frames frames, Clock::time_point now, const std::function<void(A
   } else if (const auto* pong = std::get_if<Pong>(&message)) {
     compare(*pong);
   } else {
-    throw DataError("message", "a server does not say this");
+    throw DataError("message", "a server does not send this");
   }
 }
 
@@ -197,10 +196,10 @@ void Link::give_back(const BatchHead& unwanted) {
 
 Frame Link::pixels_of(const BatchHead& head, Frames& frames) {
   if (head.piece) {
-    if (!view_) throw DataError("message", "it speaks of shared memory, which was not asked for");
+    if (!view_) throw DataError("message", "refers to shared memory, which was not requested");
     return view_->take(*head.piece);
   }
-  if (frames.size() != 2) throw DataError("message", "the pixels are missing");
+  if (frames.size() != 2) throw DataError("message", "has no pixels");
   return frame_of(std::move(frames.back()));
 }
 

@@ -153,10 +153,10 @@ struct Write {
 };
 
 void check(const Cursor& cursor) {
-  require(cursor.next >= 0, "a cursor is negative");
+  require(cursor.next >= 0, "negative cursor");
   std::int64_t least = 0;
   for (const auto position : cursor.pending) {
-    require(position >= least && position < cursor.next, "a cursor makes no sense");
+    require(position >= least && position < cursor.next, "invalid cursor");
     least = position + 1;
   }
 }
@@ -164,20 +164,20 @@ void check(const Hello& hello) {
   const auto& [rank, ranks] = hello.stream.share;
   require(!hello.consumer.empty() && hello.consumer.size() <= kMostName &&
               std::ranges::all_of(hello.consumer, [](char c) { return c > ' ' && c <= '~'; }),
-          "a consumer is named by up to 64 letters, digits and signs");
-  require(ranks >= 1 && ranks <= kMostRanks && rank >= 0 && rank < ranks, "there is no such rank");
+          "a consumer's name must be 1 to 64 printable characters");
+  require(ranks >= 1 && ranks <= kMostRanks && rank >= 0 && rank < ranks, "invalid rank");
 }
 void check(const Ask& ask) {
-  require(ask.numbers.size() <= kMostCredit, "it asks for too much at once");
+  require(ask.numbers.size() <= kMostCredit, "requests too many batches at once");
   require(std::ranges::all_of(ask.numbers, [](auto number) { return number >= 0; }),
-          "it asks for a negative number");
+          "requests a negative number");
 }
 void check(const SharedPiece& piece) {
   require(piece.bytes <= piece.file_bytes, "pixels are longer than their file");
 }
 void check(const BatchHead& head) {
-  require(head.number >= 0 && head.epoch >= 0, "a number is negative");
-  require(std::isfinite(head.progress), "the progress is no number");
+  require(head.number >= 0 && head.epoch >= 0, "negative number");
+  require(std::isfinite(head.progress), "the progress is not finite");
 }
 void check(const auto&) {}
 
@@ -213,13 +213,13 @@ struct Read {
   template <HasMembers T>
   void get(const char* key, std::vector<T>& values) {
     const auto& list = fields.at(key);
-    require(list.type == msgpack::type::ARRAY, "a list is none");
+    require(list.type == msgpack::type::ARRAY, "expected a list");
     for (const auto& object : std::span(list.via.array.ptr, list.via.array.size))
       get_map(Fields(object), values.emplace_back());
   }
   void get(const char* key, Failure::Kind& kind) {
     const auto value = fields.value<int>(key);
-    require(value >= 0 && value <= Failure::kData, "a failure is of no known kind");
+    require(value >= 0 && value <= Failure::kData, "unknown kind of failure");
     kind = static_cast<Failure::Kind>(value);
   }
   template <class T>
@@ -231,7 +231,7 @@ struct Read {
 template <std::size_t k = 0>
 Message read_message(std::string_view type, const Fields& fields) {
   if constexpr (k == std::variant_size_v<Message>) {
-    throw Wrong{fmt::format("there is no message '{}'", type)};
+    throw Wrong{fmt::format("unknown message type '{}'", type)};
   } else {
     if (type != kNames[k]) return read_message<k + 1>(type, fields);
     std::variant_alternative_t<k, Message> message;
@@ -244,17 +244,17 @@ Message read_message(std::string_view type, const Fields& fields) {
 std::string_view open(const msgpack::object& envelope, const std::string& where) {
   require(envelope.type == msgpack::type::ARRAY && envelope.via.array.size >= 2 &&
               envelope.via.array.ptr[0] == msgpack::object(kMagic),
-          "it is nothing that a data server or its consumer says");
+          "not a Millrace protocol message");
   const auto* parts = envelope.via.array.ptr;
   if (parts[1] != msgpack::object(kProtocol))
-    throw Wrong{fmt::format(
-        "it is of another version of the protocol than {}, which this program speaks", kProtocol)};
+    throw Wrong{
+        fmt::format("another version of the protocol than {}, which this program uses", kProtocol)};
   require(envelope.via.array.size == 4 && parts[3].type == msgpack::type::BIN &&
               (parts[2].is_nil() || parts[2].type == msgpack::type::POSITIVE_INTEGER),
-          "it is not [name, version, checksum, body]");
+          "not [name, version, checksum, body]");
   const std::string_view body(parts[3].via.bin.ptr, parts[3].via.bin.size);
   if (!parts[2].is_nil() && digest(body.data(), body.size()) != parts[2].via.u64)
-    throw DamagedMessage(where, "is no message: its bytes have changed");
+    throw DamagedMessage(where, "damaged message: checksum mismatch");
   return body;
 }
 

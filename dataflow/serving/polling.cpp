@@ -21,10 +21,10 @@ zmq::context_t new_context() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       open + kNeeded > limit.rlim_cur)
-    throw ConfigError(fmt::format(
-        "{} of at most {} files are open, and sockets need up to {} more: raise the limit (ulimit "
-        "-n 1024)",
-        open, limit.rlim_cur, kNeeded));
+    throw ConfigError(
+        fmt::format("{} of at most {} files are open, and sockets need up to {} more; raise the "
+                    "limit (ulimit -n 1024)",
+                    open, limit.rlim_cur, kNeeded));
   return {};
 }
 

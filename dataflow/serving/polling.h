@@ -50,7 +50,7 @@ class SocketEvents {
 class WakeUpCall {
  public:
   WakeUpCall() {
-    if (!fd_) throw std::runtime_error("no eventfd is to be had");
+    if (!fd_) throw std::runtime_error("cannot create an eventfd");
   }
 
   /// Thread-safe.

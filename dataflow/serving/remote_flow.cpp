@@ -108,7 +108,7 @@ class RemoteFlow final : public ServedFlow {
                                static_cast<std::int64_t>(assignment_.asked(static_cast<int>(i)))});
     report.wait_s = std::chrono::duration<double>(waited_).count();
     for (const auto& [number, since] : assignment_.waiting())
-      report.in_work.push_back({"asked of a data server", fmt::format("batch {}", number),
+      report.in_work.push_back({"data server", fmt::format("batch {}", number),
                                 std::chrono::duration<double>(now - since).count()});
     if (ledger_) ledger_->report(report);
     return report;
@@ -196,8 +196,8 @@ class RemoteFlow final : public ServedFlow {
     if (!facts_) facts_ = link.facts();
     if (options_.facts.contains("samples") || link.facts() == *facts_) return;
     const auto what = difference(*facts_, link.facts());
-    link.refuse("has other data than the server that answered first: " +
-                (what.empty() ? "it says more of them" : what));
+    link.refuse("serves other data than the server that answered first: " +
+                (what.empty() ? "it reports more facts" : what));
   }
 
   void keep(int server, Link::Answer answer, Clock::time_point now) {
@@ -240,7 +240,7 @@ class RemoteFlow final : public ServedFlow {
     for (const auto& link : links_) texts.push_back(link->text());
     const auto heard = joined(texts, "; ");
     if (std::ranges::all_of(links_, [](const auto& link) { return link->is_refused_for_good(); }))
-      return end_with(std::make_exception_ptr(Error("no data server serves this: " + heard)));
+      return end_with(std::make_exception_ptr(Error("all data servers refused: " + heard)));
     const auto without = now - answered_at_;
     if (without > options_.timeout)
       return end_with(std::make_exception_ptr(Error(
@@ -248,7 +248,7 @@ class RemoteFlow final : public ServedFlow {
                       duration_text(std::chrono::duration<double>(without).count()), heard))));
     if (now - told_at_ < kLogEvery) return;
     told_at_ = now;
-    log_warning("waiting for a data server, {} more at most: {}",
+    log_warning("waiting up to {} more for a data server: {}",
                 duration_text(std::chrono::duration<double>(options_.timeout - without).count()),
                 heard);
   }

@@ -98,7 +98,7 @@ void BatchServer::run(const std::function<bool()>& go_on) {
     for (int i = 0; i < kMostMessages && door_.receive(hear); ++i) continue;
     if (ready_.answer()) send_ready();
     const auto now = Clock::now();
-    forget_if("has said nothing for too long",
+    forget_if("silent for too long",
               [now](const Consumer& consumer) { return now - consumer.heard > kForgetAfter; });
     take_back_loans();
     if (now - told_at_ > kTellEvery) tell(now);
@@ -109,34 +109,33 @@ template <class Which>
 void BatchServer::forget_if(const char* why, Which which) {
   std::erase_if(consumers_, [&](const auto& entry) {
     if (!which(entry.second)) return false;
-    log_info("consumer {} {}: forgotten", entry.second.name, why);
+    log_info("dropped consumer {}: {}", entry.second.name, why);
     return true;
   });
 }
 
 void BatchServer::greet(const std::string& from, std::int32_t connection, const Hello& hello) {
-  forget_if("comes again",
+  forget_if("reconnected",
             [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
   consumers_.erase(from);
   if (const auto differs = difference(hello.facts, facts_); !differs.empty())
-    return door_.turn_away(from, "that want other data", hello.consumer,
+    return door_.turn_away(from, "other data", hello.consumer,
                            {"this server has other data: " + differs, true});
   if (consumers_.size() >= most_consumers_)
     return door_.turn_away(
-        from, "for lack of room", hello.consumer,
-        {fmt::format("this server has {} consumers already (trainer serve --consumers)",
+        from, "too many consumers", hello.consumer,
+        {fmt::format("this server already has {} consumers (trainer serve --consumers)",
                      consumers_.size())});
   keep_loans(hello.consumer, hello.held);
   Consumer consumer{hello.consumer, connection, hello.stream, nullptr, {}, Clock::now()};
   try {
     consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
   } catch (const Error& problem) {
-    return door_.turn_away(from, "that want what cannot be", hello.consumer,
-                           {problem.what(), true});
+    return door_.turn_away(from, "invalid stream", hello.consumer, {problem.what(), true});
   }
   const auto& [rank, ranks] = hello.stream.share;
-  log_info("consumer {}: rank {} of {}, seed {}, from position {} on", hello.consumer, rank, ranks,
-           hello.stream.seed, hello.stream.start.next);
+  log_info("consumer {}: rank {} of {}, seed {}, starting at position {}", hello.consumer, rank,
+           ranks, hello.stream.seed, hello.stream.start.next);
   consumers_.emplace(from, std::move(consumer));
   if (is_local(door_.endpoint())) send_unpaced(connection);
   door_.send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
@@ -152,22 +151,23 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   const auto* release = std::get_if<Release>(&message);
   const auto* bye = std::get_if<Bye>(&message);
   const auto* ping = std::get_if<Ping>(&message);
-  if (!ask && !release && !bye && !ping) throw DataError("message", "a consumer does not say this");
+  if (!ask && !release && !bye && !ping)
+    throw DataError("message", "a consumer does not send this");
   auto* consumer = known(from);
   if (!consumer) return;
   if (release) {
     for (const auto piece : release->pieces) loans_[consumer->name].pieces.erase(piece);
   } else if (bye) {
     keep_loans(consumer->name, bye->held);
-    log_info("consumer {} is done", consumer->name);
+    log_info("consumer {} finished", consumer->name);
     consumers_.erase(from);
   } else if (ping) {
     door_.send(from, Pong{ping->number, {consumer->owed.begin(), consumer->owed.end()}});
   } else if (consumer->owed.size() + ask->numbers.size() > kMostCredit) {
     const auto name = consumer->name;
     consumers_.erase(from);
-    door_.turn_away(from, "that asked for too much", name,
-                    {fmt::format("more than {} batches were asked for at once", kMostCredit)});
+    door_.turn_away(from, "too many requests", name,
+                    {fmt::format("more than {} batches were requested at once", kMostCredit)});
   } else {
     consumer->process = ask->shared_with;
     for (const auto number : ask->numbers)
@@ -273,12 +273,12 @@ void BatchServer::tell(Clock::time_point now) {
   const auto rate = [seconds](std::int64_t is, std::int64_t was) {
     return static_cast<double>(is - was) / seconds;
   };
-  log_info("{}, {:.1f} batches/s, {}/s, {} asked for",
+  log_info("{}, {:.1f} batches/s, {}/s, {} requested",
            counted(static_cast<long long>(report.consumers), "consumer"),
            rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
            report.asked);
   if (const auto refusals = door_.take_refusals(); !refusals.empty())
-    log_warning("turned away so far: {}", refusals);
+    log_warning("refused so far: {}", refusals);
   told_ = report;
 }
 

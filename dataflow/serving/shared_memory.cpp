@@ -35,7 +35,8 @@ std::pair<File, void*> make_file(std::size_t bytes, std::uint64_t number) {
   File file{UniqueFd(::memfd_create("millrace-batch", MFD_CLOEXEC)), bytes, number};
   const int fd = file.descriptor.get();
   const auto fail = [&](int problem) {
-    throw Error(fmt::format("no shared memory of {} bytes: {}", bytes, std::strerror(problem)));
+    throw Error(fmt::format("cannot allocate {} bytes of shared memory: {}", bytes,
+                            std::strerror(problem)));
   };
   if (!file.descriptor || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) fail(errno);
   // Allocated at once, so that running out of memory fails here and not in a later write.
@@ -125,7 +126,7 @@ Frame SharedView::take(const SharedPiece& piece) {
   auto& memory = maps_[piece.file];
   if (!memory) memory = map(probe_.process, piece.descriptor, piece.file_bytes);
   if (!memory)
-    throw DataError("message", fmt::format("there is no shared file {} of process {}",
+    throw DataError("message", fmt::format("shared file {} of process {} not found",
                                            piece.descriptor, probe_.process));
   {
     const std::lock_guard lock(pieces_->mutex);

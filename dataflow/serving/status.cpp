@@ -65,17 +65,17 @@ class Line {
           answer = {};
           break;
         case ZMQ_EVENT_CONNECT_RETRIED:
-          if (answer.kind == Kind::silent) answer = {Kind::gone, "nobody listens there", {}};
+          if (answer.kind == Kind::silent) answer = {Kind::gone, "no process listens there", {}};
           break;
         case ZMQ_EVENT_DISCONNECTED:
           is_asked_ = false;
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-          answer = {Kind::refused, "does not allow our key", {}};
+          answer = {Kind::refused, "does not allow this client's key", {}};
           break;
         case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
         case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-          answer = {Kind::refused, "broke off the handshake: somebody else listens there", {}};
+          answer = {Kind::refused, "ended the handshake: another program listens there", {}};
           break;
         default:
           break;
@@ -91,7 +91,7 @@ class Line {
         answer = {Kind::answered, "", nlohmann::ordered_json::parse(status->json)};
     }
   } catch (const std::exception& problem) {
-    answer = {Kind::refused, fmt::format("answers what cannot be read ({})", problem.what()), {}};
+    answer = {Kind::refused, fmt::format("sent an unreadable answer ({})", problem.what()), {}};
   }
 
   zmq::socket_t socket_;

@@ -20,7 +20,7 @@ struct CocoOptions {
 
   void describe(Options& o) {
     o.add("root", root, "folder of the data set").follows("data.root");
-    o.add("split", split, "its split").follows("data.train");
+    o.add("split", split, "name of the split").follows("data.train");
     o.add("filter_empty", filter_empty, "leave out images without a usable object")
         .follows("data.filter_empty");
   }
@@ -44,7 +44,7 @@ SourcePtr<Sample> open_coco(const CocoOptions& options, const SourceContext& con
     const auto why = fmt::format("{} has none of the classes {}; it has {}", annotations->source,
                                  joined(context.classes), own.empty() ? "none" : joined(own));
     if (options.filter_empty) throw ConfigError(why);
-    if (!own.empty()) log_warning("{}: all its images are taken as images without objects", why);
+    if (!own.empty()) log_warning("{}; all its images are used as images without objects", why);
   }
   return open_source(std::move(split), options.filter_empty);
 }

@@ -13,8 +13,7 @@ struct OfMany {
   Options::Strings of;
   void describe(Options& o) { o.add("of", of, "names of the sources"); }
   void check() const {
-    if (of.empty())
-      throw std::invalid_argument("there is no source to put together: name them in `of = [...]`");
+    if (of.empty()) throw std::invalid_argument("no sources to combine; name them in `of = [...]`");
   }
 };
 
@@ -22,15 +21,16 @@ struct MixOptions : OfMany {
   Options::Reals weights;
   void describe(Options& o) {
     OfMany::describe(o);
-    o.add("weights", weights, "the share of each in an epoch, as parts of their sum", {.min = 0});
+    o.add("weights", weights, "shares of the sources in an epoch, relative to their sum",
+          {.min = 0});
   }
   void check() const {
     OfMany::check();
     if (weights.size() != of.size())
-      throw std::invalid_argument(std::to_string(of.size()) + " sources are given " +
+      throw std::invalid_argument(std::to_string(of.size()) + " sources have " +
                                   std::to_string(weights.size()) + " weights");
     if (std::ranges::count(weights, 0.0) == std::ssize(weights))
-      throw std::invalid_argument("no source of a mix has a weight above 0");
+      throw std::invalid_argument("all weights of a mix are 0");
   }
 };
 
@@ -39,7 +39,7 @@ struct OfOne {
   void describe(Options& o) { o.add("of", of, "name of the source"); }
   void check() const {
     if (of.size() != 1)
-      throw std::invalid_argument("takes one source in `of = \"...\"`, not " +
+      throw std::invalid_argument("needs one source in `of = \"...\"`, not " +
                                   std::to_string(of.size()));
   }
 };
@@ -48,7 +48,7 @@ struct TakeOptions : OfOne {
   std::int64_t count = 1;
   void describe(Options& o) {
     OfOne::describe(o);
-    o.add("count", count, "how many, at most", {.min = 1, .unit = "images"});
+    o.add("count", count, "maximum number of images", {.min = 1, .unit = "images"});
   }
 };
 
@@ -56,7 +56,7 @@ struct FixedSizeOptions : OfOne {
   std::int64_t count = 1;
   void describe(Options& o) {
     OfOne::describe(o);
-    o.add("count", count, "how many an epoch has, whatever the source's size",
+    o.add("count", count, "images per epoch, whatever the size of the source",
           {.min = 1, .unit = "images"});
   }
 };
@@ -65,7 +65,7 @@ struct RepeatOptions : OfOne {
   double times = 1;
   void describe(Options& o) {
     OfOne::describe(o);
-    o.add("times", times, "how often each comes in an epoch, on average",
+    o.add("times", times, "average number of times that each image occurs per epoch",
           {.min = 1e-9, .max = 1e9});
   }
 };
@@ -74,7 +74,7 @@ struct RepeatFactorOptions : OfOne {
   double threshold = 0.001;
   void describe(Options& o) {
     OfOne::describe(o);
-    o.add("threshold", threshold, "share of images below which a class counts as rare",
+    o.add("threshold", threshold, "fraction of images below which a class counts as rare",
           {.min = 1e-9, .max = 1});
   }
 };
@@ -83,7 +83,7 @@ const bool registered[] = {
     register_source<OfMany>(
         "concat", "all images of several sources",
         [](const auto&, const SourceContext& context) { return concat(context.of); }),
-    register_source<MixOptions>("mix", "several sources, each with a share of every epoch",
+    register_source<MixOptions>("mix", "several sources, each with a given share of every epoch",
                                 [](const auto& options, const SourceContext& context) {
                                   return mix(context.of, options.weights);
                                 }),
@@ -92,16 +92,16 @@ const bool registered[] = {
                                    return take(context.of[0], options.count);
                                  }),
     register_source<FixedSizeOptions>(
-        "fixed_size", "a source in epochs of a given size, each with other images of it",
+        "fixed_size", "a source with a given number of images per epoch, different ones each time",
         [](const auto& options, const SourceContext& context) {
           return fixed_size(context.of[0], options.count);
         }),
-    register_source<RepeatOptions>("repeat", "a source, several times an epoch",
+    register_source<RepeatOptions>("repeat", "a source repeated within each epoch",
                                    [](const auto& options, const SourceContext& context) {
                                      return repeat(context.of[0], options.times);
                                    }),
     register_source<RepeatFactorOptions>(
-        "repeat_factor", "a source whose images of rare classes come more often, as for LVIS",
+        "repeat_factor", "a source with images of rare classes repeated, as for LVIS",
         [](const auto& options, const SourceContext& context) {
           return repeat_factor(context.of[0], options.threshold,
                                [source = context.of[0]](std::int64_t index) {

@@ -40,10 +40,10 @@ DetectionSource::DetectionSource(DataSplit split, bool filter_empty)
 
 void DetectionSource::report_unusable() const {
   const auto& file = split_.annotations->source;
-  if (ignored_ > 0) log_info("{}: {} left out, marked 'ignore'", file, counted(ignored_, "object"));
+  if (ignored_ > 0) log_info("{}: skipped {} marked 'ignore'", file, counted(ignored_, "object"));
   if (thin_ > 0)
     log_warning(
-        "{}: {} left out, whose box is less than a pixel wide or high inside the image; the first: "
+        "{}: skipped {} with boxes narrower or lower than one pixel inside the image; the first: "
         "annotation {}",
         file, counted(thin_, "object"), first_thin_);
 }
@@ -81,8 +81,8 @@ SourcePtr<Sample> open_source(DataSplit split, bool filter_empty) {
   source->report_unusable();
   if (source->size() == 0)
     throw ConfigError(
-        fmt::format("{}: no image with an object of the classes to detect; see "
-                    "data.classes and data.filter_empty",
+        fmt::format("{}: no image has an object of the classes to detect; see data.classes and "
+                    "data.filter_empty",
                     file));
   return source;
 }

@@ -15,11 +15,11 @@ struct FakeOptions {
   std::int64_t seed = 1;
 
   void describe(Options& o) {
-    o.add("count", count, "how many", {.min = 1, .max = 1e9, .unit = "images"});
-    o.add("width", width, "of each image", {.min = 1, .max = 16384, .unit = "pixels"});
-    o.add("height", height, "of each image", {.min = 1, .max = 16384, .unit = "pixels"});
-    o.add("objects", objects, "in each image", {.min = 0, .max = 10000});
-    o.add("seed", seed, "the same seed gives the same images", {.min = 0, .max = kAnySeed});
+    o.add("count", count, "number of images", {.min = 1, .max = 1e9, .unit = "images"});
+    o.add("width", width, "width of each image", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("height", height, "height of each image", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("objects", objects, "objects per image", {.min = 0, .max = 10000});
+    o.add("seed", seed, "seed of the images", {.min = 0, .max = kAnySeed});
   }
 };
 
@@ -89,7 +89,7 @@ class Fake final : public Source<Sample> {
 };
 
 MILLRACE_REGISTER(register_source<FakeOptions>(
-    "fake", "random pixels and boxes, without a disk: what the flow costs without its input",
+    "fake", "random pixels and boxes without a disk, to measure the flow without its input",
     [](const FakeOptions& options, const SourceContext& context) {
       return std::make_shared<const Fake>(options, context.classes.size());
     }));

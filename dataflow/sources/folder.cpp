@@ -11,16 +11,18 @@ namespace {
 
 struct FolderOptions {
   std::string root;
-  void describe(Options& o) { o.add("root", root, "the folder; those below it are not read"); }
+  void describe(Options& o) {
+    o.add("root", root, "folder of the images; subfolders are not read");
+  }
 
   void check(const Config& table) const {
-    require(table, "root", !root.empty(), "is needed: say which folder");
+    require(table, "root", !root.empty(), "is required: the folder of the images");
   }
 };
 
 SourcePtr<Sample> open_folder(const FolderOptions& options, const SourceContext&) {
   if (!std::filesystem::is_directory(options.root))
-    throw std::invalid_argument("there is no folder '" + options.root + "'; set `root`");
+    throw std::invalid_argument("no folder '" + options.root + "'; set `root`");
   auto files = images_in(options.root);
   const auto size = std::ssize(files);
   return generate(size, [files = std::move(files)](std::int64_t index) {
@@ -31,9 +33,8 @@ SourcePtr<Sample> open_folder(const FolderOptions& options, const SourceContext&
   });
 }
 
-MILLRACE_REGISTER(register_source<FolderOptions>("folder",
-                                                 "the images of a folder by name, without objects",
-                                                 open_folder));
+MILLRACE_REGISTER(register_source<FolderOptions>(
+    "folder", "images of a folder in the order of their names, without objects", open_folder));
 
 }  // namespace
 }  // namespace millrace

@@ -23,23 +23,22 @@ struct RecordOptions {
 
   void describe(Options& o) {
     o.add("folder", folder,
-          "that `trainer pack` or `trainer index` made, or its URL: http://, https:// or "
+          "store made by `trainer pack` or `trainer index`, or its URL: http://, https:// or "
           "s3://BUCKET/FOLDER");
-    o.add(
-        "shards", shards,
-        "folders and URLs of shards outside `folder`, as `trainer index` prints them; empty = all "
-        "shards in `folder`");
+    o.add("shards", shards,
+          "folders and URLs of shards outside `folder`, as `trainer index` prints them; empty = "
+          "all shards in `folder`");
     o.add("filter_empty", filter_empty, "leave out images without a usable object")
         .follows("data.filter_empty");
-    o.add("cache", cache, "folder that keeps what a URL brings; empty: none");
-    o.add("cache_mb", cache_mb, "size of that folder, at most",
+    o.add("cache", cache, "folder that caches what is read from a URL; empty = no cache");
+    o.add("cache_mb", cache_mb, "maximum size of the cache folder",
           {.min = 1, .max = 1 << 30, .unit = "MiB"});
-    o.add("timeout", timeout, "how long a URL is asked again for what it does not bring",
+    o.add("timeout", timeout, "total time to retry a failed read from a URL",
           {.min = 1, .max = 1e6});
   }
 
   void check(const Config& table) const {
-    require(table, "folder", !folder.empty(), "is needed: say what `trainer pack` made");
+    require(table, "folder", !folder.empty(), "is required: the output folder of `trainer pack`");
     for (const auto& place : shards)
       require(table, "shards", !has_credentials(place), kNoCredentials);
     require(table, "folder", !has_credentials(folder), kNoCredentials);
@@ -102,7 +101,7 @@ SourcePtr<Sample> open_records(const RecordOptions& options, const SourceContext
 }
 
 MILLRACE_REGISTER(register_source<RecordOptions>(
-    "records", "a store that `trainer pack` or `trainer index` made, also behind a URL",
+    "records", "a store made by `trainer pack` or `trainer index`, local or behind a URL",
     open_records));
 
 }  // namespace

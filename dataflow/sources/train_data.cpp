@@ -41,9 +41,9 @@ class SourceGraph {
     for (const auto& table : tables) {
       all_.push_back(declared(table));
       if (std::ranges::count(names_, all_.back().name))
-        throw ConfigError(all_.back().text() +
-                          ": another has this name already; give one of them "
-                          "another with `name = \"...\"`");
+        throw ConfigError(
+            all_.back().text() +
+            ": this name is already used; give one of them another with `name = \"...\"`");
       names_.push_back(all_.back().name);
     }
     for (const auto& one : all_) check_names(one, {});
@@ -58,9 +58,8 @@ class SourceGraph {
         ends.push_back(name);
     if (ends.size() > 1)
       throw ConfigError(
-          fmt::format("{}: no other source is made of any of '{}', so it is not clear which of "
-                      "them to train on; put "
-                      "them together with `type = \"concat\"` or `type = \"mix\"`",
+          fmt::format("{}: several sources are not used by another one: '{}'; combine them with "
+                      "`type = \"concat\"` or `type = \"mix\"` to train on all",
                       find(ends[1]).table.origin.text(), joined(ends, "', '")));
     return find(ends.front());
   }
@@ -92,11 +91,11 @@ class SourceGraph {
     path.push_back(one.name);
     if (is_circle)
       throw ConfigError(
-          fmt::format("{} is made of itself: '{}'", one.text(), joined(path, "' of '")));
+          fmt::format("{} contains itself: '{}'", one.text(), joined(path, "' of '")));
     for (const auto& name : one.of) {
       if (!std::ranges::count(names_, name))
-        throw ConfigError(fmt::format("{} is made of '{}', but there is no such source{}",
-                                      one.text(), name, suggestion(name, names_)));
+        throw ConfigError(fmt::format("{} uses '{}', but no such source exists{}", one.text(), name,
+                                      suggestion(name, names_)));
       check_names(find(name), path);
     }
   }
@@ -110,10 +109,10 @@ class SourceGraph {
 std::vector<std::string> class_names(const DataOptions& data) {
   if (!data.classes.empty()) return data.classes;
   if (!std::filesystem::is_directory(data.root))
-    throw ConfigError(fmt::format(
-        "data.classes: name the classes to detect, since there is no data folder '{}' to "
-        "take them from",
-        data.root));
+    throw ConfigError(
+        fmt::format("data.classes: list the classes to detect, since no data folder '{}' exists to "
+                    "read them from",
+                    data.root));
   return open_split(data, data.train).classes;
 }
 

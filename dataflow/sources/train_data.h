@@ -16,9 +16,9 @@ struct SourceKeys {
   std::string name;
   Options::Strings of;
   void describe(Options& o) {
-    o.add("type", type, "the source");
-    o.add("name", name, "what other sources call it; empty: as `type`");
-    o.add("of", of, "the sources that it is made of, where it is made of others");
+    o.add("type", type, "registered name of the source");
+    o.add("name", name, "name for use by other sources; empty = same as `type`");
+    o.add("of", of, "names of the sources that this one combines, if any");
   }
 };
 

@@ -28,15 +28,15 @@ struct CacheOptions {
   std::string folder;
 
   void describe(Options& o) {
-    o.add("where", where, "memory: for this run; disk: for later runs and other processes, too");
-    o.add("max_mb", max_mb, "kept at most; once that is reached, the cache stays as it is",
+    o.add("where", where, "memory = for this run; disk = for later runs and other processes too");
+    o.add("max_mb", max_mb, "maximum size; a full cache keeps its contents and takes no more",
           {.min = 1, .max = 1 << 30, .unit = "MiB"});
-    o.add("folder", folder, "of a cache on disk; made where it is missing");
+    o.add("folder", folder, "folder of a cache on disk; created if missing");
   }
 
   void check(const Config& table) const {
     if (where == Where::disk)
-      require(table, "folder", !folder.empty(), "is needed by a cache on disk");
+      require(table, "folder", !folder.empty(), "is required for a cache on disk");
     else
       refuse_unused<CacheOptions>(table, {"folder"}, "with where = \"memory\"");
   }
@@ -68,13 +68,13 @@ std::shared_ptr<SampleCache> open(const CacheOptions& options, const Config& tab
   try {
     return disk_cache(options.folder, pipeline_digest(context.in_front), context.source, max_bytes);
   } catch (const Error& problem) {
-    log_warning("{}: cache: {}; nothing is kept", table.origin.text(), problem.what());
+    log_warning("{}: cache: {}; continuing without a cache", table.origin.text(), problem.what());
     return std::make_shared<NoCache>();
   }
 }
 
 MILLRACE_REGISTER(detection_stages().add<CacheOptions>(
-    "cache", "keeps what the stages before it made of each image; none of them may draw at random",
+    "cache", "caches the output of the stages before it, none of which may draw at random",
     {[](const Config& table, const DetectionContext& context) {
       const auto options = read_options<CacheOptions>(table, {"type"});
       return cache_stage<Sample>("cache", open(options, table, context));

@@ -72,12 +72,12 @@ cv::Mat shift(const cv::Mat& image, const cv::Vec3d& levels) {
 MILLRACE_REGISTER(register_stage<ColorJitter>(
     "changes brightness, contrast, saturation, hue and gamma at random"));
 MILLRACE_REGISTER(
-    register_stage<HsvShift>("moves hue, saturation and value of an image at random"));
-MILLRACE_REGISTER(register_stage<Grayscale>("makes an image grey by chance"));
+    register_stage<HsvShift>("shifts hue, saturation and value of an image at random"));
+MILLRACE_REGISTER(register_stage<Grayscale>("makes an image grey at random"));
 MILLRACE_REGISTER(
-    register_stage<Lighting>("adds a random colour along the principal components of ImageNet's"));
-MILLRACE_REGISTER(register_stage<Blur>("blurs an image by chance"));
-MILLRACE_REGISTER(register_stage<Noise>("adds noise to an image by chance"));
+    register_stage<Lighting>("adds a random colour along ImageNet's principal components"));
+MILLRACE_REGISTER(register_stage<Blur>("blurs an image at random"));
+MILLRACE_REGISTER(register_stage<Noise>("adds noise to an image at random"));
 
 std::array<int, 3> HsvShift::draw(Rng& rng) const {
   constexpr std::int64_t kHueStep = 2;  // degrees per hue level in OpenCV

@@ -58,12 +58,13 @@ struct ColorJitter {
   static cv::Mat apply(cv::Mat image, const Draw& draw);
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to change an image", {.min = 0, .max = 1});
-    o.add("brightness", brightness, "factors are 1 - this .. 1 + this", {.min = 0, .max = 1});
-    o.add("contrast", contrast, "factors are 1 - this .. 1 + this", {.min = 0, .max = 1});
-    o.add("saturation", saturation, "factors are 1 - this .. 1 + this", {.min = 0, .max = 1});
-    o.add("hue", hue, "greatest turn of the colour circle", {.min = 0, .max = 0.5});
-    o.add("gamma", gamma, "exponents are 1 - this .. 1 + this", {.min = 0, .max = 0.9});
+    o.add("probability", probability, "probability of changing an image", {.min = 0, .max = 1});
+    o.add("brightness", brightness, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("contrast", contrast, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("saturation", saturation, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("hue", hue, "maximum rotation of the hue, in full turns, either way",
+          {.min = 0, .max = 0.5});
+    o.add("gamma", gamma, "exponent range: 1 - value to 1 + value", {.min = 0, .max = 0.9});
   }
 };
 
@@ -81,12 +82,11 @@ struct HsvShift {
   static cv::Mat apply(const cv::Mat& image, const std::array<int, 3>& steps);
 
   void describe(Options& o) {
-    o.add("hue", hue, "greatest turn of the colour circle, either way",
+    o.add("hue", hue, "maximum rotation of the hue, either way",
           {.min = 0, .max = 180, .unit = "degrees"});
-    o.add("saturation", saturation, "moves by up to this, either way",
+    o.add("saturation", saturation, "maximum shift, either way",
           {.min = 0, .max = 255, .unit = "levels"});
-    o.add("value", value, "moves by up to this, either way",
-          {.min = 0, .max = 255, .unit = "levels"});
+    o.add("value", value, "maximum shift, either way", {.min = 0, .max = 255, .unit = "levels"});
   }
 };
 
@@ -99,7 +99,7 @@ struct Grayscale {
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to make an image grey", {.min = 0, .max = 1});
+    o.add("probability", probability, "probability of making an image grey", {.min = 0, .max = 1});
   }
 };
 
@@ -132,10 +132,10 @@ struct Blur {
   void check() const { check_range(kName, "min_sigma", min_sigma, "max_sigma", max_sigma); }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to blur an image", {.min = 0, .max = 1});
-    o.add("min_sigma", min_sigma, "least standard deviation",
+    o.add("probability", probability, "probability of blurring an image", {.min = 0, .max = 1});
+    o.add("min_sigma", min_sigma, "minimum standard deviation",
           {.min = 0.01, .max = 50, .unit = "pixels"});
-    o.add("max_sigma", max_sigma, "greatest standard deviation",
+    o.add("max_sigma", max_sigma, "maximum standard deviation",
           {.min = 0.01, .max = 50, .unit = "pixels"});
   }
 };
@@ -150,8 +150,8 @@ struct Noise {
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to change an image", {.min = 0, .max = 1});
-    o.add("max_sigma", max_sigma, "greatest standard deviation; each image has one from 0 on",
+    o.add("probability", probability, "probability of changing an image", {.min = 0, .max = 1});
+    o.add("max_sigma", max_sigma, "maximum standard deviation; drawn per image from 0 to this",
           {.min = 0, .max = 255, .unit = "levels"});
   }
 };

@@ -10,12 +10,12 @@
 namespace millrace {
 namespace {
 
-MILLRACE_REGISTER(register_stage<RandomCrop>(
-    "cuts a window of random place, and if wanted of random size, out of the image"));
+MILLRACE_REGISTER(
+    register_stage<RandomCrop>("crops the image to a random window, optionally of random size"));
 MILLRACE_REGISTER(register_stage<FixedSizeCrop>(
-    "cuts or pads every image to one size, at a random place where it cuts"));
+    "crops or pads every image to one size; crops are at random places"));
 MILLRACE_REGISTER(register_stage<LargeScaleJitter>(
-    "resizes by a widely random scale, then cuts or pads to one size"));
+    "resizes by a random scale from a wide range, then crops or pads to one size"));
 
 /// Draws the start of a window of `length` that contains `centre` and stays in the image.
 std::int64_t begin_around(double centre, int length, int image, Rng& rng) {
@@ -34,17 +34,16 @@ bool leaves_an_object(Instances objects, const cv::Rect& window, const Visibilit
 }  // namespace
 
 void RandomCrop::check() const {
-  if (size.size() != 2) throw std::invalid_argument("random_crop: size takes two numbers");
+  if (size.size() != 2) throw std::invalid_argument("random_crop: size must have two values");
   if (crop_type == Type::relative || crop_type == Type::relative_range) {
     if (!std::ranges::all_of(size, [](double share) { return share > 0 && share <= 1; }))
       throw std::invalid_argument(
-          "random_crop: size: a share of the image is above 0 and at most 1");
+          "random_crop: size: fractions of the image must be above 0 and at most 1");
   } else {
     if (!std::ranges::all_of(size, [](double n) { return n >= 1 && n == std::floor(n); }))
-      throw std::invalid_argument("random_crop: size: takes whole pixels, at least 1");
+      throw std::invalid_argument("random_crop: size: must be whole pixels, at least 1");
     if (crop_type == Type::absolute_range && size[0] > size[1])
-      throw std::invalid_argument(
-          "random_crop: size: a range is the shorter side, then the longer");
+      throw std::invalid_argument("random_crop: size: a range must be [lowest, highest]");
   }
 }
 

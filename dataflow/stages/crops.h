@@ -43,12 +43,12 @@ struct RandomCrop {
   void check() const;
 
   void describe(Options& o) {
-    o.add("crop_type", crop_type, "how the size is drawn");
+    o.add("crop_type", crop_type, "meaning of size");
     o.add("size", size,
-          "relative: shares of width and height; relative_range: their least; absolute: width and "
-          "height in pixels; absolute_range: least and greatest side in pixels",
+          "relative = fractions of width and height; relative_range = minimum fractions; absolute "
+          "= width and height in pixels; absolute_range = minimum and maximum side in pixels",
           {.min = 0, .max = 65535});
-    o.add("keep_object", keep_object, "where there are objects, keep some of at least one");
+    o.add("keep_object", keep_object, "keep part of at least one object, if the image has any");
     visibility.describe(o);
   }
 };
@@ -70,9 +70,9 @@ struct FixedSizeCrop {
   }
 
   void describe(Options& o) {
-    o.add("width", width, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
-    o.add("height", height, "of the result", {.min = 1, .max = 16384, .unit = "pixels"});
-    o.add("pad_value", pad_value, "level of the padding", {.min = 0, .max = 255});
+    o.add("width", width, "width of the result", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("height", height, "height of the result", {.min = 1, .max = 16384, .unit = "pixels"});
+    o.add("pad_value", pad_value, "padding level", {.min = 0, .max = 255});
     visibility.describe(o);
   }
 };
@@ -95,9 +95,9 @@ struct LargeScaleJitter {
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {
-    o.add("min_scale", min_scale, "least size of the image, in target sizes",
+    o.add("min_scale", min_scale, "minimum size of the image, in target sizes",
           {.min = 0.01, .max = 10});
-    o.add("max_scale", max_scale, "greatest size of the image, in target sizes",
+    o.add("max_scale", max_scale, "maximum size of the image, in target sizes",
           {.min = 0.01, .max = 10});
     target.describe(o);
   }

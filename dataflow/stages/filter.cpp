@@ -7,7 +7,7 @@
 namespace millrace {
 
 MILLRACE_REGISTER(
-    register_stage<Filter>("lets through only images of some size with enough objects"));
+    register_stage<Filter>("drops images that are too small or have too few objects"));
 
 bool Filter::operator()(const Sample& sample) const {
   const auto size =

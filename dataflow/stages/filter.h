@@ -19,11 +19,11 @@ struct Filter {
   bool operator()(const Sample& sample) const;
 
   void describe(Options& o) {
-    o.add("min_objects", min_objects, "images with fewer objects go; crowds do not count",
+    o.add("min_objects", min_objects, "drop images with fewer objects; crowds do not count",
           {.min = 0});
-    o.add("min_object_side", min_object_side, "objects whose box has a shorter side do not count",
+    o.add("min_object_side", min_object_side, "do not count objects whose box has a shorter side",
           {.min = 0, .unit = "pixels"});
-    o.add("min_side", min_side, "images with a shorter side go", {.min = 0, .unit = "pixels"});
+    o.add("min_side", min_side, "drop images with a shorter side", {.min = 0, .unit = "pixels"});
   }
 };
 

@@ -12,9 +12,9 @@ namespace millrace {
 namespace {
 
 MILLRACE_REGISTER(register_stage<Flip>(
-    "mirrors the image and its objects by chance, left to right or top to bottom"));
+    "flips the image and its objects at random, left to right or top to bottom"));
 MILLRACE_REGISTER(register_stage<Affine>(
-    "scales, turns, shears and moves the image and its objects in one warp"));
+    "scales, rotates, shears and moves the image and its objects in one warp"));
 
 double radians(double degrees) { return degrees * std::numbers::pi / 180; }
 
@@ -47,7 +47,8 @@ Affine::Draw Affine::draw(Rng& rng) const {
 void Affine::check() const {
   check_range(kName, "min_scale", min_scale, "max_scale", max_scale);
   if ((width > 0) != (height > 0))
-    throw std::invalid_argument("affine: width and height go together: the size of the result");
+    throw std::invalid_argument(
+        "affine: set both width and height (size of the result) or neither");
 }
 
 cv::Matx23d Affine::matrix(const Draw& draw, cv::Size image, cv::Size result) {

@@ -23,9 +23,9 @@ struct Flip {
   Sample operator()(Sample sample, Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to mirror an image", {.min = 0, .max = 1})
+    o.add("probability", probability, "probability of flipping an image", {.min = 0, .max = 1})
         .follows("data.flip");
-    o.add("direction", direction, "left to right (horizontal) or top to bottom");
+    o.add("direction", direction, "horizontal = left to right; vertical = top to bottom");
   }
 };
 
@@ -63,19 +63,19 @@ struct Affine {
   void check() const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to warp an image", {.min = 0, .max = 1});
-    o.add("rotation", rotation, "turns by up to this, either way",
+    o.add("probability", probability, "probability of warping an image", {.min = 0, .max = 1});
+    o.add("rotation", rotation, "maximum rotation, either way",
           {.min = 0, .max = 180, .unit = "degrees"});
-    o.add("min_scale", min_scale, "least factor", {.min = 0.01, .max = 100});
-    o.add("max_scale", max_scale, "greatest factor", {.min = 0.01, .max = 100});
-    o.add("translation", translation, "moves by up to this share of the result's width and height",
-          {.min = 0, .max = 1});
-    o.add("shear", shear, "shears each axis by up to this, either way",
+    o.add("min_scale", min_scale, "minimum scale", {.min = 0.01, .max = 100});
+    o.add("max_scale", max_scale, "maximum scale", {.min = 0.01, .max = 100});
+    o.add("translation", translation,
+          "maximum shift, as a fraction of the result's width and height", {.min = 0, .max = 1});
+    o.add("shear", shear, "maximum shear of each axis, either way",
           {.min = 0, .max = 40, .unit = "degrees"});
-    o.add("fill", fill, "level of what comes from beyond the image", {.min = 0, .max = 255});
-    o.add("width", width, "of the result; 0: of the image",
+    o.add("fill", fill, "level of pixels outside the image", {.min = 0, .max = 255});
+    o.add("width", width, "width of the result; 0 = width of the image",
           {.min = 0, .max = 8192, .unit = "pixels"});
-    o.add("height", height, "of the result; 0: of the image",
+    o.add("height", height, "height of the result; 0 = height of the image",
           {.min = 0, .max = 8192, .unit = "pixels"});
     visibility.describe(o);
   }

@@ -16,7 +16,7 @@ Stage grouping(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<GroupByAspectRatio>(
-    std::string(GroupByAspectRatio::kName), "collects batches of images of like shape",
+    std::string(GroupByAspectRatio::kName), "groups images of similar shape into batches",
     {grouping}));
 
 constexpr std::size_t kMostCuts = 256;  // cuts between groups that are tried; the work is quadratic

@@ -40,17 +40,16 @@ struct GroupByAspectRatio {
   }
 
   void describe(Options& o) {
-    o.add("bounds", bounds, "ratios of width to height that part the groups; none: one group",
+    o.add("bounds", bounds, "ratios of width to height that separate the groups; empty = one group",
           {.min = 0})
         .follows("data.aspect_grouping", bounds_of);
     o.add("buckets", buckets,
-          "> 0: so many groups instead, their bounds chosen from the data set for the least "
-          "padding",
+          "number of groups with bounds chosen from the data set for minimal padding; 0 = use "
+          "bounds",
           {.min = 0, .max = 64})
         .follows("data.shape_buckets");
     o.add("batch_size", batch_size,
-          "images per batch; another number than data.batch_size, by which "
-          "the learning rate is scaled, is an error",
+          "images per batch; must equal data.batch_size, which scales the learning rate",
           {.min = 1, .max = 65536, .unit = "images"})
         .follows("data.batch_size");
   }

@@ -23,7 +23,7 @@ namespace {
 struct PrintOptions {
   std::int64_t count = 10;
   void describe(Options& o) {
-    o.add("count", count, "how many, at most", {.min = 1, .unit = "images"});
+    o.add("count", count, "maximum number of images", {.min = 1, .unit = "images"});
   }
 };
 
@@ -44,11 +44,11 @@ std::string line(const Sample& sample, const std::vector<std::string>& classes) 
   std::vector<std::string> parts;
   for (const auto& [label, count] : counts)
     parts.push_back(fmt::format("{} {}", count, class_name(classes, label)));
-  return text + ": " + (parts.empty() ? "no object" : joined(parts));
+  return text + ": " + (parts.empty() ? "no objects" : joined(parts));
 }
 
 MILLRACE_REGISTER(detection_stages().add<PrintOptions>(
-    "print", "tells of the first images that come by, in the log",
+    "print", "logs the first images that pass",
     {[](const Config& table, const DetectionContext& context) {
       const auto left = std::make_shared<std::atomic<std::int64_t>>(
           read_options<PrintOptions>(table, {"type"}).count);
@@ -125,13 +125,13 @@ struct DumpOptions {
   std::int64_t every = 1;
 
   void describe(Options& o) {
-    o.add("folder", folder, "where the pictures go; made where it is missing");
-    o.add("count", count, "how many batches of the training, at most", {.min = 1});
-    o.add("every", every, "one batch in so many", {.min = 1});
+    o.add("folder", folder, "output folder of the pictures; created if missing");
+    o.add("count", count, "maximum number of training batches", {.min = 1});
+    o.add("every", every, "write one batch in this many", {.min = 1});
   }
 
   void check(const Config& table) const {
-    require(table, "folder", !folder.empty(), "is needed: say where the pictures go");
+    require(table, "folder", !folder.empty(), "is required: the output folder of the pictures");
   }
 };
 
@@ -155,7 +155,8 @@ Stage dumping(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<DumpOptions>(
-    "dump", "writes batches as pictures with boxes and masks, and the rest as JSON", {dumping}));
+    "dump", "writes batches as pictures with boxes and masks, and their other data as JSON",
+    {dumping}));
 
 }  // namespace
 }  // namespace millrace

@@ -10,11 +10,12 @@
 
 namespace millrace {
 
-MILLRACE_REGISTER(register_stage<Mosaic>("puts four images together around a random centre"));
+MILLRACE_REGISTER(register_stage<Mosaic>("joins four images around a random centre"));
 MILLRACE_REGISTER(
     register_stage<CopyPaste>("pastes objects of another image, cut out along their masks"));
 
-MILLRACE_REGISTER(register_stage<MixUp>("blends another image and its objects in, half and half"));
+MILLRACE_REGISTER(
+    register_stage<MixUp>("blends the image and its objects with another one, half and half"));
 
 std::size_t Mosaic::partners(const Sample&, Rng& rng) const {
   return rng.chance(probability) ? 3 : 0;

@@ -42,14 +42,18 @@ struct Mosaic {
   void check() const { check_range(kName, "min_center", min_center, "max_center", max_center); }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to put four images together", {.min = 0, .max = 1});
-    o.add("width", width, "of the frame that each image is fitted into; the result has twice that",
+    o.add("probability", probability, "probability of joining four images", {.min = 0, .max = 1});
+    o.add("width", width,
+          "width of the frame into which each image is fitted; the result is twice as wide",
           {.min = 1, .max = 8192, .unit = "pixels"});
-    o.add("height", height, "of the frame that each image is fitted into",
+    o.add("height", height,
+          "height of the frame into which each image is fitted; the result is twice as high",
           {.min = 1, .max = 8192, .unit = "pixels"});
-    o.add("min_center", min_center, "least place of the centre, in frames", {.min = 0, .max = 2});
-    o.add("max_center", max_center, "greatest place of the centre", {.min = 0, .max = 2});
-    o.add("pad_value", pad_value, "level where no image lies", {.min = 0, .max = 255});
+    o.add("min_center", min_center, "minimum position of the centre, in frames",
+          {.min = 0, .max = 2});
+    o.add("max_center", max_center, "maximum position of the centre, in frames",
+          {.min = 0, .max = 2});
+    o.add("pad_value", pad_value, "level of pixels outside the images", {.min = 0, .max = 255});
     visibility.describe(o);
   }
 };
@@ -75,7 +79,8 @@ struct CopyPaste {
   Sample paste(Sample sample, Sample other, const std::vector<bool>& chosen) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to paste objects on an image", {.min = 0, .max = 1});
+    o.add("probability", probability, "probability of pasting objects into an image",
+          {.min = 0, .max = 1});
     visibility.describe(o);
   }
 };
@@ -99,12 +104,13 @@ struct MixUp {
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to mix another image in", {.min = 0, .max = 1});
-    o.add("min_scale", min_scale, "least size of the other image, in sizes of this one",
+    o.add("probability", probability, "probability of mixing in another image",
+          {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "minimum size of the other image, relative to this one",
           {.min = 0.01, .max = 10});
-    o.add("max_scale", max_scale, "greatest size of the other image", {.min = 0.01, .max = 10});
-    o.add("pad_value", pad_value, "level of what fills the other image up to this one's shape",
-          {.min = 0, .max = 255});
+    o.add("max_scale", max_scale, "maximum size of the other image, relative to this one",
+          {.min = 0.01, .max = 10});
+    o.add("pad_value", pad_value, "padding level of the other image", {.min = 0, .max = 255});
     visibility.describe(o);
   }
 };

@@ -5,7 +5,7 @@
 namespace millrace {
 
 MILLRACE_REGISTER(register_stage<MultiScale>(
-    "resizes all images of a batch to one square, of a side drawn for the batch"));
+    "resizes all images of a batch to a square, with a side drawn for each batch"));
 
 std::vector<Sample> MultiScale::operator()(std::vector<Sample> group, Rng& rng) const {
   const auto side = static_cast<int>(sides[rng.below(sides.size())]);

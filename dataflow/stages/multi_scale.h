@@ -29,7 +29,7 @@ struct MultiScale {
   bool draws() const { return sides.size() > 1; }
 
   void describe(Options& o) {
-    o.add("sides", sides, "of the squares: one of them at random for each batch",
+    o.add("sides", sides, "possible sides of the square; one is drawn at random for each batch",
           {.min = 1, .max = 16384, .unit = "pixels", .least = 1});
   }
 };

@@ -12,11 +12,10 @@ namespace millrace {
 namespace {
 
 MILLRACE_REGISTER(register_stage<PhotometricDistort>(
-    "changes brightness, contrast, saturation, hue and the order of the channels, each by chance"));
-MILLRACE_REGISTER(
-    register_stage<ZoomOut>("puts the image at a random place of a larger canvas by chance"));
+    "changes brightness, contrast, saturation, hue and channel order, each at random"));
+MILLRACE_REGISTER(register_stage<ZoomOut>("places the image at random on a larger canvas"));
 MILLRACE_REGISTER(register_stage<IouCrop>(
-    "cuts out, by chance, a random window that overlaps an object by a drawn share"));
+    "crops at random to a window that overlaps an object by at least a drawn IoU"));
 
 constexpr int kRounds = 50;  // draws of min_iou
 

@@ -33,12 +33,12 @@ struct PhotometricDistort {
   Draw draw(Rng& rng) const;
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance of each change", {.min = 0, .max = 1});
-    o.add("brightness", brightness, "factors lie within 1 and that much more or less",
-          {.min = 0, .max = 1});
-    o.add("contrast", contrast, "likewise", {.min = 0, .max = 1});
-    o.add("saturation", saturation, "likewise", {.min = 0, .max = 1});
-    o.add("hue", hue, "most to turn it, in full turns", {.min = 0, .max = 0.5});
+    o.add("probability", probability, "probability of each change", {.min = 0, .max = 1});
+    o.add("brightness", brightness, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("contrast", contrast, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("saturation", saturation, "factor range: 1 - value to 1 + value", {.min = 0, .max = 1});
+    o.add("hue", hue, "maximum rotation of the hue, in full turns, either way",
+          {.min = 0, .max = 0.5});
   }
 };
 
@@ -57,12 +57,12 @@ struct ZoomOut {
   void check() const { check_range(kName, "min_scale", min_scale, "max_scale", max_scale); }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to enlarge the canvas", {.min = 0, .max = 1});
-    o.add("min_scale", min_scale, "least side of the canvas, in the image's",
+    o.add("probability", probability, "probability of enlarging the canvas", {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "minimum side of the canvas, relative to the image's",
           {.min = 1, .max = 16});
-    o.add("max_scale", max_scale, "greatest side of the canvas, in the image's",
+    o.add("max_scale", max_scale, "maximum side of the canvas, relative to the image's",
           {.min = 1, .max = 16});
-    o.add("fill", fill, "level of what lies beyond the image", {.min = 0, .max = 255});
+    o.add("fill", fill, "level of pixels outside the image", {.min = 0, .max = 255});
   }
 };
 
@@ -87,18 +87,21 @@ struct IouCrop {
   }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to cut", {.min = 0, .max = 1});
-    o.add("min_scale", min_scale, "least side of the window, in the image's",
+    o.add("probability", probability, "probability of cropping", {.min = 0, .max = 1});
+    o.add("min_scale", min_scale, "minimum side of the window, relative to the image's",
           {.min = 0.01, .max = 1});
-    o.add("max_scale", max_scale, "greatest side of the window, in the image's",
+    o.add("max_scale", max_scale, "maximum side of the window, relative to the image's",
           {.min = 0.01, .max = 1});
-    o.add("min_ratio", min_ratio, "least width / height of the window", {.min = 0.01, .max = 100});
-    o.add("max_ratio", max_ratio, "greatest width / height of the window",
+    o.add("min_ratio", min_ratio, "minimum width / height of the window",
           {.min = 0.01, .max = 100});
-    o.add("min_iou", min_iou,
-          "one is drawn: the best IoU of the window and an object; 1 leaves the image as it is",
-          {.min = 0, .max = 1, .least = 1});
-    o.add("trials", trials, "windows drawn before another min_iou is", {.min = 1, .max = 1000});
+    o.add("max_ratio", max_ratio, "maximum width / height of the window",
+          {.min = 0.01, .max = 100});
+    o.add(
+        "min_iou", min_iou,
+        "choices for the minimum IoU of the window with any object; 1 = leave the image unchanged",
+        {.min = 0, .max = 1, .least = 1});
+    o.add("trials", trials, "windows tried before another min_iou is drawn",
+          {.min = 1, .max = 1000});
     visibility.describe(o);
   }
 };

@@ -41,9 +41,9 @@ Batch read_batch(const Fields& fields, const Frame& pixels) {
   for (const auto& image : std::span(images.via.array.ptr, images.via.array.size))
     read_image(Fields(image), batch);
   if (pixels.size != batch.bytes())
-    throw Wrong{fmt::format("its pixels are {} bytes, {} fill it", pixels.size, batch.bytes())};
+    throw Wrong{fmt::format("has {} bytes of pixels, expected {}", pixels.size, batch.bytes())};
   batch.pixels = pixels.bytes;
-  require(digest(batch) == fields.value<std::uint64_t>("digest"), "its bytes have changed");
+  require(digest(batch) == fields.value<std::uint64_t>("digest"), "checksum mismatch");
   return batch;
 }
 

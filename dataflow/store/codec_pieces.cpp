@@ -36,7 +36,7 @@ coco::Rle read_mask(const Fields& fields) {
   mask.counts = fields.row<std::uint32_t>("counts");
   require(mask.height <= kMostPixels && mask.width <= kMostPixels, "a mask is too large");
   const auto covered = std::accumulate(mask.counts.begin(), mask.counts.end(), std::uint64_t{0});
-  require(covered == std::uint64_t{mask.height} * mask.width, "the runs of a mask do not fill it");
+  require(covered == std::uint64_t{mask.height} * mask.width, "the runs of a mask do not cover it");
   return mask;
 }
 
@@ -59,20 +59,20 @@ coco::Segmentation read_shape(const msgpack::object& object) {
 
 void check_schema(const Fields& fields, std::int64_t schema) {
   if (const auto own = fields.value<std::int64_t>("schema"); own != schema)
-    throw Wrong{fmt::format("it is of schema {}, but this program reads {}", own, schema)};
+    throw Wrong{fmt::format("schema {} is not supported; this program reads {}", own, schema)};
 }
 
 std::pair<std::int32_t, std::int32_t> read_size(const Fields& fields, std::string_view key,
                                                 std::int32_t least) {
   const auto size = fields.pair<std::int32_t>(key);
   const auto [low, high] = std::minmax(size.first, size.second);
-  if (low < least || high > kMostPixels) throw Wrong{fmt::format("'{}' makes no sense", key)};
+  if (low < least || high > kMostPixels) throw Wrong{fmt::format("'{}' is invalid", key)};
   return size;
 }
 
 std::pair<float, float> read_scale(const Fields& fields) {
   const auto [x, y] = fields.pair<float>("scale");
-  require(std::isfinite(x) && std::isfinite(y) && x > 0 && y > 0, "the scale makes no sense");
+  require(std::isfinite(x) && std::isfinite(y) && x > 0 && y > 0, "the scale is invalid");
   return {x, y};
 }
 
@@ -86,8 +86,7 @@ Instances read_objects(const Fields& fields) {
     objects.boxes.push_back(box);
   }
   objects.classes = fields.row<std::int32_t>("classes");
-  require(std::ranges::all_of(objects.classes, [](auto c) { return c >= 0; }),
-          "a class is negative");
+  require(std::ranges::all_of(objects.classes, [](auto c) { return c >= 0; }), "negative class");
   objects.crowd = fields.row<std::uint8_t>("crowd");
   require(std::ranges::all_of(objects.crowd, [](auto c) { return c <= 1; }),
           "a crowd flag is not 0 or 1");
@@ -98,7 +97,7 @@ Instances read_objects(const Fields& fields) {
   const auto count = objects.size();
   require(objects.classes.size() == count && objects.crowd.size() == count &&
               objects.segmentations.size() == count,
-          "its objects have different numbers of boxes, classes, flags and shapes");
+          "different numbers of boxes, classes, flags and shapes");
   return objects;
 }
 
@@ -123,7 +122,7 @@ void unpack(std::string_view bytes, const std::string& where, std::string_view w
   const msgpack::unpack_limit limit(most, most, most, most, most, kMostDepth);
   const auto point_into_bytes = [](msgpack::type::object_type, std::size_t, void*) { return true; };
   const auto wrong = [&](std::string_view why) {
-    return DataError(where, fmt::format("is no {}: {}", what, why));
+    return DataError(where, fmt::format("is not a valid {}: {}", what, why));
   };
   try {
     std::size_t end = 0;
@@ -133,7 +132,7 @@ void unpack(std::string_view bytes, const std::string& where, std::string_view w
     if (end != bytes.size()) throw wrong(fmt::format("bytes follow the {}", what));
     read(handle.get());
   } catch (const msgpack::unpack_error&) {
-    throw wrong("it is cut short or not msgpack");
+    throw wrong("truncated or not msgpack");
   } catch (const Wrong& problem) {
     throw wrong(problem.why);
   }

@@ -19,7 +19,7 @@
 namespace millrace::codec {
 
 static_assert(std::endian::native == std::endian::little,
-              "rows of numbers are written as they lie");
+              "rows of numbers are written in memory order");
 
 constexpr std::int64_t kMostPixels = 1 << 20;  // maximum side, pixels
 
@@ -57,7 +57,7 @@ void require(bool holds, std::string_view why);
 class Fields {
  public:
   explicit Fields(const msgpack::object& object) {
-    require(object.type == msgpack::type::MAP, "it is no map");
+    require(object.type == msgpack::type::MAP, "not a map");
     members_ = {object.via.map.ptr, object.via.map.size};
   }
 
@@ -103,7 +103,7 @@ class Fields {
   template <class T>
   static std::vector<T> values(std::string_view bytes, std::string_view key) {
     if (bytes.size() % sizeof(T) != 0)
-      throw Wrong{fmt::format("'{}' is {} bytes, no whole number of values", key, bytes.size())};
+      throw Wrong{fmt::format("'{}' is {} bytes, not a whole number of values", key, bytes.size())};
     std::vector<T> result(bytes.size() / sizeof(T));
     if (!bytes.empty()) std::memcpy(result.data(), bytes.data(), bytes.size());
     return result;

@@ -65,40 +65,40 @@ class LmdbFile {
     constexpr unsigned kReaders = 1024;  // maximum concurrent transactions over all processes
     constexpr unsigned kFlags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
     MDB_env* env = nullptr;
-    check(mdb_env_create(&env), "cannot be opened");
+    check(mdb_env_create(&env), "cannot open");
     env_.reset(env);
-    check(mdb_env_set_maxreaders(env, kReaders), "cannot be opened");
-    check(mdb_env_set_mapsize(env, map_bytes), "cannot be opened");
-    check(mdb_env_open(env, file_.c_str(), kFlags, 0644), "cannot be opened");
+    check(mdb_env_set_maxreaders(env, kReaders), "cannot open");
+    check(mdb_env_set_mapsize(env, map_bytes), "cannot open");
+    check(mdb_env_open(env, file_.c_str(), kFlags, 0644), "cannot open");
     check_length();
-    auto transaction = begin(0, "cannot be read");
-    check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot be read");
-    check(mdb_txn_commit(transaction.release()), "cannot be read");
+    auto transaction = begin(0, "cannot read");
+    check(mdb_dbi_open(transaction.get(), nullptr, 0, &table_), "cannot read");
+    check(mdb_txn_commit(transaction.release()), "cannot read");
   }
 
   /// Returns the sample of a key; nullopt if it is missing or damaged.
   std::optional<Sample> find(std::string_view key) const {
-    const auto transaction = begin(MDB_RDONLY, "cannot be read");
+    const auto transaction = begin(MDB_RDONLY, "cannot read");
     auto wanted = value_of(key);
     MDB_val found;
     const int status = mdb_get(transaction.get(), table_, &wanted, &found);
     if (status == MDB_NOTFOUND) return std::nullopt;
-    check(status, "cannot be read");
+    check(status, "cannot read");
     return unsealed({static_cast<const char*>(found.mv_data), found.mv_size});
   }
 
   /// Writes all values to the file, or none. Returns false if there is no space.
   bool put(const auto& values) {
-    auto transaction = begin(0, "cannot be written");
+    auto transaction = begin(0, "cannot write");
     for (const auto& [key, value] : values) {
       auto name = value_of(key), content = value_of(*value);
       const int status = mdb_put(transaction.get(), table_, &name, &content, 0);
       if (status == MDB_MAP_FULL) return false;
-      check(status, "cannot be written");
+      check(status, "cannot write");
     }
     const int status = mdb_txn_commit(transaction.release());
     if (status == MDB_MAP_FULL) return false;
-    check(status, "cannot be written");
+    check(status, "cannot write");
     return true;
   }
 
@@ -114,11 +114,11 @@ class LmdbFile {
     if (length == 0) return;  // a new file
     MDB_envinfo info;
     MDB_stat stat;
-    check(mdb_env_info(env_.get(), &info), "cannot be read");
-    check(mdb_env_stat(env_.get(), &stat), "cannot be read");
+    check(mdb_env_info(env_.get(), &info), "cannot read");
+    check(mdb_env_stat(env_.get(), &stat), "cannot read");
     if (const auto used = (info.me_last_pgno + 1) * stat.ms_psize; length < used)
-      throw Error(fmt::format("{}: has been cut short: it is {} bytes, but {} of it are in use",
-                              file_.string(), length, used));
+      throw Error(fmt::format("{}: truncated: it is {} bytes, but {} are in use", file_.string(),
+                              length, used));
   }
 
   void check(int status, std::string_view what) const {
@@ -177,7 +177,7 @@ class CacheFile {
     try {
       return std::make_unique<LmdbFile>(name, max_bytes);
     } catch (const Error& problem) {
-      log_warning("{}; it is made anew", problem.what());
+      log_warning("{}; creating it anew", problem.what());
     }
     std::error_code stays;
     fs::remove(name, stays);
@@ -196,7 +196,8 @@ class CacheFile {
     try {
       if (!full_ && !file_->put(waiting_)) {
         full_ = true;
-        log_info("the cache {} is full: what is not in it is made anew each time", name_.string());
+        log_info("the cache {} is full; images not in it are processed anew each time",
+                 name_.string());
       }
     } catch (const Error& problem) {
       give_up(full_, problem);
@@ -207,7 +208,7 @@ class CacheFile {
 
   /// Warns about the first failure only; later samples are computed as without a cache.
   static void give_up(std::atomic<bool>& given_up, const Error& problem) {
-    if (!given_up.exchange(true)) log_warning("{}; the flow goes on without it", problem.what());
+    if (!given_up.exchange(true)) log_warning("{}; continuing without the cache", problem.what());
   }
 
   const fs::path name_;

@@ -179,7 +179,7 @@ ShardReport index_shards(std::span<const std::string> shards, const OpenShard& o
       index_tf_records(*file, index);
   }
   const auto report = index.finish(header_file(part.path()));
-  if (report.images == 0) throw ConfigError("there is no image in these shards");
+  if (report.images == 0) throw ConfigError("no image found in these shards");
   part.publish();
   return report;
 }

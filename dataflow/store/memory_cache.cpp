@@ -54,7 +54,7 @@ class MemoryCache final : public SampleCache {
     if (full_ || kept_.contains(index)) return;
     if (bytes_ + bytes_of(copy) > max_bytes_) {
       full_ = true;
-      log_info("the cache in memory is full: it keeps {}, {}", counted(std::ssize(kept_), "image"),
+      log_info("the cache in memory is full with {}, {}", counted(std::ssize(kept_), "image"),
                byte_text(static_cast<double>(bytes_)));
       return;
     }

@@ -23,7 +23,7 @@ class NewFile {
       : file_(std::move(file)),
         fd_(::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
     if (!fd_)
-      throw Error(fmt::format("{}: cannot be written: {}", file_.string(), std::strerror(errno)));
+      throw Error(fmt::format("{}: cannot write: {}", file_.string(), std::strerror(errno)));
   }
 
   void add(std::string_view bytes) {

@@ -60,7 +60,7 @@ std::string image_file(const Sample& sample) {
 PackedImage packed_image(const Sample& sample, const SmallerImages& images) {
   if (images.max_side > 0 && sample.width == 0)
     throw DataError(sample.path,
-                    "its size is known only once it is decoded, so it cannot be packed smaller");
+                    "its size is unknown until it is decoded, so it cannot be packed smaller");
   PackedImage image{.bytes = image_file(sample)};
   image.bytes_before = image.bytes.size();
   const cv::Size size(sample.width, sample.height);
@@ -161,9 +161,8 @@ PackReport pack_records(const Source<Sample>& source, const std::vector<std::str
                         const fs::path& folder, const PackOptions& options) {
   if (!source.repeats().empty())
     throw ConfigError(
-        "the sources give images other shares than one each an epoch, which a store cannot hold: "
-        "pack [[data.sources]] without mix, repeat, repeat_factor and fixed_size, and declare "
-        "these "
+        "the sources give images unequal shares of an epoch, which a store cannot represent; pack "
+        "[[data.sources]] without mix, repeat, repeat_factor and fixed_size, and declare these "
         "over the store");
   PartFolder part(folder, PartFolder::Existing::refuse);
   const auto file = records_file(part.path());

@@ -41,7 +41,7 @@ void check(const RecordHeader& header) {
   const auto records = header.records();
   if (ends.size() % kRecordValues != 0 || ends.size() != header.digests.size() ||
       !std::ranges::is_sorted(ends))
-    throw std::invalid_argument("its values have no order");
+    throw std::invalid_argument("values are not in order");
   const auto size = [&](std::size_t value) { return ends[value] - (value ? ends[value - 1] : 0); };
   for (std::size_t value = 0; value < ends.size(); ++value)
     if (size(value) > kMostValue)
@@ -49,11 +49,11 @@ void check(const RecordHeader& header) {
           fmt::format("value {} has {} bytes; the maximum is {}", value, size(value), kMostValue));
   if (header.shards.empty()) return;
   if (header.image_begins.size() != records)
-    throw std::invalid_argument("it has another number of images than of records");
+    throw std::invalid_argument("the number of images differs from that of records");
   std::size_t record = 0;
   for (const auto& shard : header.shards) {
     if (shard.records > records - record)
-      throw std::invalid_argument("its shards have more records than it has");
+      throw std::invalid_argument("the shards have more records than the header");
     for (const auto end = record + shard.records; record < end; ++record) {
       const auto bytes = size(2 * records + record);
       if (bytes > shard.bytes || header.image_begins[record] > shard.bytes - bytes)
@@ -61,7 +61,8 @@ void check(const RecordHeader& header) {
             fmt::format("the image of record {} is not in its shard '{}'", record, shard.name));
     }
   }
-  if (record != records) throw std::invalid_argument("its shards have fewer records than it has");
+  if (record != records)
+    throw std::invalid_argument("the shards have fewer records than the header");
 }
 
 RecordHeader unpacked(std::string_view body, std::uint64_t version) {
@@ -117,19 +118,19 @@ bool is_whole_header(std::string_view bytes) {
 
 RecordHeader read_header(std::string_view bytes, const std::string& file) {
   if (bytes.size() < kFront || !bytes.starts_with(kMagic))
-    throw Error(file + ": is not the header of a record store");
+    throw Error(file + ": not the header of a record store");
   const auto version = number_at(bytes, 8);
   if (version != kPlain && version != kWithShards)
     throw Error(fmt::format(
-        "{}: is of version {}, but this program reads versions {} and {}; pack it again", file,
-        version, kPlain, kWithShards));
+        "{}: version {} is not supported; this program reads versions {} and {}; pack it again",
+        file, version, kPlain, kWithShards));
   const auto body = bytes.substr(kFront);
   if (digest(body) != number_at(bytes, 16))
-    throw Error(file + ": is damaged: its checksum is wrong; pack it again");
+    throw Error(file + ": damaged (checksum mismatch); pack it again");
   try {
     return unpacked(body, version);
   } catch (const std::exception& problem) {
-    throw Error(fmt::format("{}: is no header: {}", file, problem.what()));
+    throw Error(fmt::format("{}: invalid header: {}", file, problem.what()));
   }
 }
 

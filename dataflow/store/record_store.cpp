@@ -19,10 +19,10 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kPiece = 4 << 20;  // bytes of annotations per request
 
 [[noreturn]] void throw_no_store(const std::string& folder) {
-  throw ConfigError(fmt::format(
-      "{}: no record store: there is no '{}'; make one with `trainer pack` (a folder that ends in "
-      ".part is a pack that was not finished)",
-      folder, header_file("").string()));
+  throw ConfigError(
+      fmt::format("{}: not a record store, '{}' not found; make one with `trainer pack` (a folder "
+                  "that ends in .part is an unfinished pack)",
+                  folder, header_file("").string()));
 }
 
 /// Reads a remote header, at every start since the store may have been replaced. Reads in pieces,
@@ -66,10 +66,10 @@ class Files {
     std::error_code missing;
     const auto bytes = fs::file_size(name, missing);
     if (missing || bytes != packed)
-      throw Error(fmt::format(
-          "{}: is {} bytes, but {} were packed: it was cut short or belongs to another store; pack "
-          "it again",
-          name, missing ? 0 : bytes, packed));
+      throw Error(
+          fmt::format("{}: is {} bytes, but {} were packed; it is truncated or belongs to another "
+                      "store; pack it again",
+                      name, missing ? 0 : bytes, packed));
     return open_local_file(name);
   }
 
@@ -159,7 +159,7 @@ Sample RecordStore::decoded(RecordValue kind, std::int64_t index) const {
   const auto held = annotations_->read({begin(at), header_.ends[at] - begin(at)});
   const auto bytes = held.bytes;
   if (digest(bytes) != header_.digests[at])
-    throw DataError(where, "its annotations are damaged: their checksum is wrong");
+    throw DataError(where, "its annotations are damaged (checksum mismatch)");
   auto sample = decode_sample(bytes, where);
   for (const auto label : sample.objects.classes)
     if (label < 0 || label >= std::ssize(classes()))

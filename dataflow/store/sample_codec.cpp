@@ -71,7 +71,7 @@ Sample read_sample(const msgpack::object& object) {
   sample.image_id = fields.value<std::int64_t>("id");
   sample.path = fields.value<std::string>("path");
   std::tie(sample.width, sample.height) = read_size(fields, "size", 0);
-  require((sample.width == 0) == (sample.height == 0), "'size' makes no sense");
+  require((sample.width == 0) == (sample.height == 0), "'size' is invalid");
   std::tie(sample.scale_x, sample.scale_y) = read_scale(fields);
   sample.objects = read_objects(fields);
   sample.image = read_pixels(fields.at("pixels"));

@@ -95,7 +95,7 @@ Sample read_sample_json(std::string_view text, const std::string& where, ClassNa
       for (const auto& object : *objects) add_object(object, classes, sample.objects);
     return sample;
   } catch (const nlohmann::json::exception& problem) {
-    throw DataError(where, std::string("these annotations cannot be read: ") + problem.what());
+    throw DataError(where, std::string("cannot read these annotations: ") + problem.what());
   } catch (const Error& problem) {
     throw DataError(where, problem.what());
   }

@@ -46,7 +46,7 @@ class ProtoReader {
         field.bytes = take(4);
         break;
       default:
-        throw Error("is no tf.train.Example");
+        throw Error("not a tf.train.Example");
     }
     return field;
   }
@@ -58,14 +58,14 @@ class ProtoReader {
       value |= std::uint64_t{byte & 0x7FU} << shift;
       if (byte < 0x80) return value;
     }
-    throw Error("is no tf.train.Example");
+    throw Error("not a tf.train.Example");
   }
 
   bool empty() const { return left_.empty(); }
 
  private:
   std::string_view take(std::uint64_t count) {
-    if (count > left_.size()) throw Error("is no tf.train.Example: it was cut short");
+    if (count > left_.size()) throw Error("not a tf.train.Example: truncated");
     const auto bytes = left_.substr(0, count);
     left_.remove_prefix(count);
     return bytes;

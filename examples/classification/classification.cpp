@@ -97,7 +97,9 @@ void print(const LabelledBatch& batch) {
 
 int main(int argc, char** argv) try {
   if (argc < 2)
-    throw std::invalid_argument("name a folder that holds one folder of images for each class");
+    throw std::invalid_argument(
+        "usage: classification FOLDER [BATCHES [THREADS [FROM]]]; FOLDER contains a folder of "
+        "images per class");
   const auto number = [&](int k, int otherwise) {
     return argc > k ? std::stoi(argv[k]) : otherwise;
   };

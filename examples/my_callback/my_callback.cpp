@@ -21,9 +21,9 @@ struct AnnounceOptions {
   double at_least = 0;
 
   void describe(Options& o) {
-    o.add("metric", metric, "a scalar that a callback publishes, as metrics.jsonl names it");
-    o.add("file", file, "where lines are appended; relative to the run's folder");
-    o.add("at_least", at_least, "smaller values are not worth a line");
+    o.add("metric", metric, "metric to watch, named as in metrics.jsonl");
+    o.add("file", file, "file to append lines to, relative to the run's folder");
+    o.add("at_least", at_least, "minimum value to announce");
   }
 };
 

@@ -37,11 +37,12 @@ struct CentersOptions : PyramidDetectorOptions {
 
   void describe(Options& o) {
     PyramidDetectorOptions::describe(o);
-    o.add("head.channels", channels, "of the heads' hidden layer", {.min = 8, .max = 1024})
+    o.add("head.channels", channels, "channels of the heads' hidden layer", {.min = 8, .max = 1024})
         .decides(OfWeights::tensors);
-    o.add("head.prior_prob", prior_prob, "first probability of every centre",
+    o.add("head.prior_prob", prior_prob, "initial probability of every centre",
           {.min = 1e-6, .max = 0.5});
-    o.add("head.box_weight", box_weight, "of the boxes' loss beside the centres'", {.min = 0});
+    o.add("head.box_weight", box_weight, "weight of the box loss relative to the centre loss",
+          {.min = 0});
   }
 };
 
@@ -188,6 +189,6 @@ class Centers final : public PyramidDetector {
 };
 
 MILLRACE_REGISTER(
-    register_detector<Centers>("centers", "objects as points (CenterNet): one stage, no anchors"));
+    register_detector<Centers>("centers", "objects as points (CenterNet): one-stage, anchor-free"));
 
 }  // namespace

@@ -37,14 +37,15 @@ struct Cutout {
   }
 
   void describe(Options& o) {
-    o.add("probability", probability, "chance to change an image", {.min = 0, .max = 1});
-    o.add("squares", squares, "how many an image", {.min = 1, .max = 100});
-    o.add("max_side", max_side, "of a square, as a share of the image's shorter side",
+    o.add("probability", probability, "probability of changing an image", {.min = 0, .max = 1});
+    o.add("squares", squares, "number of squares per image", {.min = 1, .max = 100});
+    o.add("max_side", max_side,
+          "maximum side of a square, as a fraction of the image's shorter side",
           {.min = 0, .max = 1});
-    o.add("fill", fill, "the grey that covers", {.min = 0, .max = 255, .unit = "levels"});
+    o.add("fill", fill, "grey level of the squares", {.min = 0, .max = 255, .unit = "levels"});
   }
 };
 
-MILLRACE_REGISTER(register_stage<Cutout>("covers squares of an image by chance"));
+MILLRACE_REGISTER(register_stage<Cutout>("covers random squares of an image"));
 
 }  // namespace

@@ -23,7 +23,7 @@ def trainer(*arguments: object) -> str:
     program = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer")
     program = program or next(map(str, sorted(ROOT.glob("build/*/bin/trainer"))), None)
     if program is None:
-        raise RuntimeError("no program `trainer`: `make build` makes it")
+        raise RuntimeError("program `trainer` not found; build it with `make build`")
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError("\n".join(done.stderr.splitlines()[-20:]))

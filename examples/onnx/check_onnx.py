@@ -100,9 +100,9 @@ def check(model: pathlib.Path) -> bool:
     certificate = json.loads(pathlib.Path(f"{stem}.certificate.json").read_text())
     for name, digest in {**certificate["files"], **certificate["tensors"]}.items():
         if name in ("", "..") or pathlib.PurePath(name).name != name:
-            sys.exit(f"the certificate names {name!r}, which is not a file beside it")
+            sys.exit(f"the certificate names {name!r}, which is not a file in its folder")
         if hashlib.sha256((model.parent / name).read_bytes()).hexdigest() != digest:
-            sys.exit(f"{shown(name)} is not the file that the certificate was written for")
+            sys.exit(f"{shown(name)} does not match the certificate")
     arrays = tensors(pathlib.Path(f"{stem}.certificate.safetensors"))
     session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
     outputs = [one.name for one in session.get_outputs()]
@@ -117,8 +117,8 @@ def check(model: pathlib.Path) -> bool:
         same = found is not None and all(found[k] <= certificate["allowed"][k] for k in found)
         good = good and same
         print(f"{shown(', '.join(case['photos']))}: {case['objects']} objects,",
-              ", ".join(f"{k} {found[k]:.2g}" for k in found) if found else "others here",
-              "" if same else "- NOT the same")
+              ", ".join(f"{k} {found[k]:.2g}" for k in found) if found else "different objects",
+              "" if same else "- MISMATCH")
     return good
 
 

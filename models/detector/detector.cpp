@@ -31,7 +31,7 @@ auto named(const std::string& title, const char* where, Work work) {
 
 /// Throws Error for losses that cannot be trained with.
 void check(const LossSums& losses) {
-  if (losses.empty()) throw Error("it gave none");
+  if (losses.empty()) throw Error("no losses returned");
   counts_of(losses);
   bool descends = false;
   for (const auto& [name, loss, over] : losses) {
@@ -45,33 +45,32 @@ void check(const LossSums& losses) {
   if (descends || !c10::GradMode::is_enabled()) return;
   std::vector<std::string> names;
   for (const auto& loss : losses) names.push_back(loss.name);
-  throw Error(
-      fmt::format("no trained parameter has a part in any of them ('{}'): there is no gradient to "
-                  "descend",
-                  fmt::join(names, "', '")));
+  throw Error(fmt::format(
+      "none of the losses ('{}') depends on a trained parameter, so there is no gradient",
+      fmt::join(names, "', '")));
 }
 
 /// Throws Error for an invalid object.
 void check(const DetectedObject& object, const ImageInfo& image, std::size_t classes) {
   if (classes > 0 && (object.label < 0 || static_cast<std::size_t>(object.label) >= classes))
-    throw Error(
-        fmt::format("label {} is no class: there are {}, counted from 0", object.label, classes));
-  if (!std::isfinite(object.score)) throw Error(fmt::format("the score is {}", object.score));
+    throw Error(fmt::format("label {} is out of range; there are {} classes, counted from 0",
+                            object.label, classes));
+  if (!std::isfinite(object.score)) throw Error(fmt::format("invalid score {}", object.score));
   const auto& [x1, y1, x2, y2] = object.box;
   if (!std::isfinite(x1) || !std::isfinite(y1) || !std::isfinite(x2) || !std::isfinite(y2))
-    throw Error(fmt::format("the box is [{}, {}, {}, {}]", x1, y1, x2, y2));
+    throw Error(fmt::format("invalid box [{}, {}, {}, {}]", x1, y1, x2, y2));
   const auto& mask = object.mask;
   if (mask.counts.empty()) return;
   if (std::cmp_not_equal(mask.height, image.original_height) ||
       std::cmp_not_equal(mask.width, image.original_width))
-    throw Error(fmt::format("the mask is {} x {} pixels, the image {} x {}", mask.width,
+    throw Error(fmt::format("the mask is {} x {} pixels, but the image is {} x {}", mask.width,
                             mask.height, image.original_width, image.original_height));
 }
 
 void check(const std::vector<std::vector<DetectedObject>>& found, const Batch& batch,
            std::size_t classes) {
   if (found.size() != batch.size())
-    throw Error(fmt::format("it answered for {} of {} images", found.size(), batch.size()));
+    throw Error(fmt::format("returned results for {} of {} images", found.size(), batch.size()));
   for (std::size_t i = 0; i < found.size(); ++i)
     for (std::size_t k = 0; k < found[i].size(); ++k) try {
         check(found[i][k], batch.images[i], classes);
@@ -102,7 +101,7 @@ Losses Detector::losses(const Batch& batch, const StepInfo& step) {
 
 std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,
                                                           DetectionNotes* notes) {
-  if (notes && !gives_notes()) throw Error(title_ + " has no proposals to tell of");
+  if (notes && !gives_notes()) throw Error(title_ + " does not report proposals");
   const auto on = device();
   const c10::DeviceGuard on_device(on);  // a new thread's current device is the first GPU
   std::optional<ComputeIn> precision;
@@ -134,8 +133,8 @@ onnx::Objects Detector::add_to(const onnx::Images& images, bool pasted) const {
 
 onnx::Objects Detector::add_nodes(const onnx::Images&, bool) const {
   throw Error(
-      "it cannot be exported: it does not describe itself as a graph (Detector::add_nodes, "
-      "millrace/models/detector/detector.h)");
+      "export is not supported: the detector does not implement Detector::add_nodes "
+      "(millrace/models/detector/detector.h)");
 }
 
 void Detector::parameters_changed() {

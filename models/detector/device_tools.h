@@ -41,7 +41,7 @@ using DeviceToolsFactory = std::function<std::unique_ptr<DeviceTools>()>;
 /// The registry of tools by kind of device: "cuda" or a plug-in's. Inline, so that programs that do
 /// not use it can load the plug-in; program and plug-in share one instance.
 inline Registry<DeviceToolsFactory>& device_tools() {
-  static Registry<DeviceToolsFactory> all("tools of a device");
+  static Registry<DeviceToolsFactory> all("device tools");
   return all;
 }
 

@@ -15,14 +15,14 @@ void check_fits(const NamedTensors& living, const NamedTensors& saved, const std
   for (const auto& [name, value] : living) {
     const auto found = left.find(name);
     if (found == left.end())
-      throw Error(fmt::format("{}: '{}' is not in the checkpoint", what, name));
+      throw Error(fmt::format("{}: '{}' not found in the checkpoint", what, name));
     if (found->second.sizes() != value.sizes())
-      throw Error(fmt::format("{}: '{}' is {} in the checkpoint, {} here", what, name,
+      throw Error(fmt::format("{}: '{}' has shape {} in the checkpoint, {} here", what, name,
                               found->second.sizes().vec(), value.sizes().vec()));
     left.erase(found);
   }
   if (!left.empty())
-    throw Error(fmt::format("{}: the checkpoint has '{}', which is unknown here", what,
+    throw Error(fmt::format("{}: the checkpoint contains '{}', which does not exist here", what,
                             left.begin()->first));
 }
 

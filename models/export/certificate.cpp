@@ -179,24 +179,23 @@ void check_certificate(const fs::path& model) {
   const CertificateFiles own(model);
   const auto text = Json::parse(read_file(own.text), nullptr, /*allow_exceptions=*/false);
   if (!text.is_object() || text.value("millrace_certificate", Json()) != Json(1))
-    throw Error(own.text.string() + " is no certificate that this version reads");
+    throw Error(own.text.string() + " is not a certificate that this version can read");
   for (const auto* part : {"files", "tensors"}) {
     if (!text.contains(part) || !text[part].is_object())
-      throw Error(fmt::format("{} is damaged: it lacks '{}'", own.text.string(), part));
+      throw Error(fmt::format("{} is damaged: '{}' is missing", own.text.string(), part));
     for (const auto& [name, digest] : text[part].items()) {
       if (name.empty() || name == "." || name == ".." || fs::path(name).filename() != name)
-        throw Error(
-            fmt::format("{} names '{}', which is not a file beside it: names have no folders",
-                        own.text.string(), name));
+        throw Error(fmt::format("{} names '{}'; only names of files in its own folder are allowed",
+                                own.text.string(), name));
       const auto file = model.parent_path() / name;
       if (digests_of({file}).front() != digest)
         throw Error(fmt::format(
-            "{} is not the file that {} was written for: its digest differs; export again",
+            "{} is not the file for which {} was written: its digest differs; export again",
             file.string(), own.text.string()));
     }
   }
   if (!text["files"].contains(model.filename().string()))
-    throw Error(fmt::format("{} was written for another file than {}", own.text.string(),
+    throw Error(fmt::format("{} was written for a file other than {}", own.text.string(),
                             model.filename().string()));
 }
 

@@ -71,7 +71,7 @@ void name_outputs(onnx::Graph& graph, const onnx::Images& images, const onnx::Ob
   const auto own = onnx::cast(onnx::equal(image, onnx::unsqueeze(objects.images, {0})), Type::i64);
   graph.output("counts",
                graph.add("ReduceSum", {own, graph.ints({1})}, {{"keepdims", std::int64_t{0}}}),
-               {"images"}, "objects of each image; they come one image after the other");
+               {"images"}, "number of objects of each image; objects are ordered by image");
 }
 
 }  // namespace

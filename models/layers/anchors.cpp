@@ -64,31 +64,33 @@ at::Tensor grid_anchors(const at::Tensor& cells, std::int64_t height, std::int64
 
 void PyramidAnchors::describe(Options& o) {
   o.add("anchors.sizes", sizes,
-        "square root of the anchors' area, one per level of the pyramid; all at each place of C4",
+        "square roots of the anchors' areas, one per pyramid level; with C4, all at each cell",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
-  o.add("anchors.aspect_ratios", aspect_ratios, "height / width", {.min = 0.01, .max = 100})
+  o.add("anchors.aspect_ratios", aspect_ratios, "height / width of the anchors",
+        {.min = 0.01, .max = 100})
       .decides(OfWeights::meaning);
   o.add("anchors.rounding", rounding,
-        "exact | rounded to integers (torchvision) | legacy quantised")
+        "anchor coordinates: exact, rounded to integers (torchvision), or legacy (quantised)")
       .decides(OfWeights::meaning);
-  o.add("anchors.stride", stride, "of the level, or padded size // grid (torchvision)")
+  o.add("anchors.stride", stride,
+        "anchor stride: that of the level, or padded size // grid (torchvision)")
       .decides(OfWeights::meaning);
-  o.add("anchors.scales_per_octave", scales_per_octave, "sizes per level, evenly within an octave",
-        {.min = 1, .max = 16})
+  o.add("anchors.scales_per_octave", scales_per_octave,
+        "anchor sizes per level, evenly spaced within an octave", {.min = 1, .max = 16})
       .decides(OfWeights::meaning);
   o.add("anchors.order", order,
-        "a place's anchors go by size and then ratio, or by ratio and then size (torchvision)")
+        "order of a cell's anchors: by size then ratio, or by ratio then size (torchvision)")
       .decides(OfWeights::meaning);
 }
 
 void PyramidAnchors::check(const Config& table) const {
   if (one_map)
-    require(table, "anchors.sizes", !sizes.empty(), "takes at least one size");
+    require(table, "anchors.sizes", !sizes.empty(), "needs at least one size");
   else
     require(table, "anchors.sizes", sizes.size() == 5,
-            "takes one size for each of the five levels");
-  require(table, "anchors.aspect_ratios", !aspect_ratios.empty(), "takes at least one ratio");
+            "needs one size for each of the five levels");
+  require(table, "anchors.aspect_ratios", !aspect_ratios.empty(), "needs at least one ratio");
 }
 
 void PyramidAnchors::use_torchvision() {

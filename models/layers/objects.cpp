@@ -23,22 +23,26 @@ Found rows(const Found& all, const at::Tensor& index) {
 }  // namespace
 
 void DetectionOptions::describe(Options& o) {
-  o.add("test.score_thresh", score_thresh, "detections must exceed it", {.min = 0, .max = 1});
-  o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
+  o.add("test.score_thresh", score_thresh, "score that detections must exceed",
+        {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms_thresh, "IoU threshold of the detections' NMS",
+        {.min = 0, .max = 1});
   o.add("test.nms_type", nms_type,
-        "hard: what overlaps goes; linear, gaussian: it loses score (soft-NMS, Bodla et al. 2017)");
-  o.add("test.soft_nms_sigma", soft_nms_sigma, "width of the gaussian: larger takes less score",
-        {.min = 1e-6, .max = 1e6});
-  o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
-  o.add("test.min_size", min_size, "smaller detections go", {.min = 0, .unit = "px"});
-  o.add("test.aug_scales", aug_scales, "when detecting, merge what is found at these scales",
-        {.min = 0.1, .max = 10});
-  o.add("test.aug_flip", aug_flip, "when detecting, merge what is found in the mirrored image");
+        "hard removes overlapping detections; linear and gaussian lower their scores (soft-NMS, "
+        "Bodla et al. 2017)");
+  o.add("test.soft_nms_sigma", soft_nms_sigma,
+        "width of soft-NMS's gaussian; larger values lower scores less", {.min = 1e-6, .max = 1e6});
+  o.add("test.detections_per_img", detections_per_img, "maximum number of detections per image",
+        {.min = 1, .max = 1e5});
+  o.add("test.min_size", min_size, "minimum side of a detection", {.min = 0, .unit = "px"});
+  o.add("test.aug_scales", aug_scales,
+        "scales of the image at which detections are computed and merged", {.min = 0.1, .max = 10});
+  o.add("test.aug_flip", aug_flip, "merge detections with those of the mirrored image");
 }
 
 void DetectionOptions::check(const Config& table, const Options& defaults) const {
   require(table, "test.aug_scales", !aug_scales.empty(),
-          "takes at least one scale; 1 is the image itself");
+          "needs at least one scale; 1 = the image itself");
   if (nms_type == NmsType::gaussian)
     defaults.refuse_unused(table, {"test.nms_thresh"},
                            "with test.nms_type = \"gaussian\", which lowers scores at any IoU");
@@ -75,8 +79,8 @@ Found best_detections(const Found& candidates, const ImageSize& size, double off
 void refuse_soft_nms(const DetectionOptions& options) {
   if (options.nms_type != NmsType::hard)
     throw Error(
-        "soft-NMS (model.test.nms_type) has no operator in ONNX: export with model.test.nms_type = "
-        "\"hard\", which drops what overlaps");
+        "ONNX has no operator for soft-NMS (model.test.nms_type); export with model.test.nms_type "
+        "= \"hard\", which removes overlapping detections");
 }
 
 onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,

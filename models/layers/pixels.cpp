@@ -67,7 +67,7 @@ at::Tensor normalize_on_cpu(const at::Tensor& pixels, at::IntArrayRef sizes,
       normalize_into<at::Half>(result, bytes, sizes, scaling);
       break;
     default:
-      throw std::invalid_argument("normalize: the result is float, bfloat16 or half");
+      throw std::invalid_argument("normalize: the result type must be float, bfloat16 or half");
   }
   return result;
 }
@@ -77,16 +77,17 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("normalize", normalize
 }  // namespace
 
 void PixelOptions::describe(Options& o) {
-  o.add("pixel_order", pixel_order, "order of the input's channels").decides(OfWeights::meaning);
-  o.add("pixel_mean", pixel_mean, "subtracted from each channel, in pixel_order")
+  o.add("pixel_order", pixel_order, "order of the input channels").decides(OfWeights::meaning);
+  o.add("pixel_mean", pixel_mean, "mean to subtract from each channel, in pixel_order")
       .decides(OfWeights::meaning);
-  o.add("pixel_std", pixel_std, "each channel is divided by it, in pixel_order", {.min = 1e-6})
+  o.add("pixel_std", pixel_std, "standard deviation to divide each channel by, in pixel_order",
+        {.min = 1e-6})
       .decides(OfWeights::meaning);
 }
 
 void PixelOptions::check(const Config& table) const {
-  require(table, "pixel_mean", pixel_mean.size() == 3, "takes three numbers, one per channel");
-  require(table, "pixel_std", pixel_std.size() == 3, "takes three numbers, one per channel");
+  require(table, "pixel_mean", pixel_mean.size() == 3, "needs three numbers, one per channel");
+  require(table, "pixel_std", pixel_std.size() == 3, "needs three numbers, one per channel");
 }
 
 at::Tensor normalize(const Batch& batch, const PixelOptions& options, at::Device device,

@@ -92,8 +92,8 @@ ViewNodes seen(const onnx::Images& images, const onnx::Value& padded, const View
   if (view.scale != 1) {
     if (!images.single)
       throw Error(
-          "test-time augmentation in several sizes (model.test.aug_scales) is exported for one "
-          "image at a time only: leave --padded out, or set model.test.aug_scales = [1]");
+          "test-time augmentation at several scales (model.test.aug_scales) can be exported for "
+          "single images only; omit --padded, or set model.test.aug_scales = [1]");
     const auto size = onnx::scaled_size(onnx::sides_of(images.pixels, 1, 3), view.scale);
     nodes.pixels =
         onnx::unsqueeze(onnx::resize_bilinear(onnx::squeeze(images.pixels, {0}), size), {0});

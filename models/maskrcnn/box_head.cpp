@@ -17,24 +17,26 @@ namespace millrace {
 
 void BoxHeadOptions::describe(Options& o) {
   o.add("box.type", type,
-        "2fc: two layers; 4conv1fc: four convolutions and one layer; mean: of a region's cells")
+        "box head: 2fc = two linear layers; 4conv1fc = four convolutions and one linear layer; "
+        "mean = mean of a region's cells")
       .decides(OfWeights::tensors);
-  o.add("box.norm", norm, "normalisation of its convolutions",
+  o.add("box.norm", norm, "normalisation of the box head's convolutions",
         {Norm::none, Norm::gn, Norm::bn, Norm::sync_bn})
       .decides(OfWeights::tensors, {"bn", "sync_bn"});
-  o.add("box.pooler_resolution", pooler_resolution, "cells of the box head's regions",
+  o.add("box.pooler_resolution", pooler_resolution, "cells per side of the box head's regions",
         {.min = 1, .max = 64})
       .decides(OfWeights::tensors);
-  o.add("box.fc_dim", fc_dim, "width of the box head's layers", {.min = 1, .max = 16384})
+  o.add("box.fc_dim", fc_dim, "width of the box head's linear layers", {.min = 1, .max = 16384})
       .decides(OfWeights::tensors);
   o.add("box.cls_agnostic_bbox_reg", cls_agnostic_bbox_reg,
-        "one box for all classes instead of one each")
+        "predict one box for all classes instead of one per class")
       .decides(OfWeights::tensors);
   o.add("box.bbox_reg_loss_type", loss.bbox_reg_loss_type,
-        "smooth_l1 of the deltas, or giou of the boxes");
-  o.add("box.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the regions' boxes; 0 is L1",
+        "box loss: smooth_l1 of the deltas, or giou of the boxes");
+  o.add("box.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the regions' boxes; 0 = L1",
         {.min = 0});
-  o.add("box.label_smoothing", label_smoothing, "share of a region's class given to all classes",
+  o.add("box.label_smoothing", label_smoothing,
+        "share of a region's target probability that is spread over all classes",
         {.min = 0, .max = 0.999});
 }
 
@@ -44,7 +46,8 @@ void BoxHeadOptions::check(const Config& table, const Options& defaults) const {
         table, {"box.norm"},
         fmt::format("with box.type = \"{}\", which has no convolutions", value_name(type)));
   if (type == BoxHeadType::mean)
-    defaults.refuse_unused(table, {"box.fc_dim"}, "with box.type = \"mean\", which has no layers");
+    defaults.refuse_unused(table, {"box.fc_dim"},
+                           "with box.type = \"mean\", which has no linear layers");
   if (loss.bbox_reg_loss_type == BoxLossType::giou)
     defaults.refuse_unused(table, {"box.smooth_l1_beta"}, "with box.bbox_reg_loss_type = \"giou\"");
 }

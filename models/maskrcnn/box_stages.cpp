@@ -59,12 +59,12 @@ SampledRegions take(const Candidates& candidates, const Drawn& drawn) {
 void BoxStagesOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1};
   o.add("roi.fg_iou_thresh", fg_iou_thresh,
-        "IoU from which a region is foreground; several make a cascade of stages", share);
+        "IoU from which a region is foreground; several numbers = a cascade of stages", share);
   o.add("roi.batch_size_per_image", batch_size_per_image, "regions sampled per image",
         {.min = 1, .max = 1e5});
-  o.add("roi.positive_fraction", positive_fraction, "largest share of foreground among them",
-        share);
-  o.add("box.bbox_reg_weights", bbox_reg_weights, "weights of dx dy dw dh, of each stage",
+  o.add("roi.positive_fraction", positive_fraction,
+        "maximum share of foreground among the sampled regions", share);
+  o.add("box.bbox_reg_weights", bbox_reg_weights, "weights of dx, dy, dw, dh for each stage",
         {.min = 1e-6})
       .decides(OfWeights::meaning);
   head.describe(o);
@@ -72,14 +72,14 @@ void BoxStagesOptions::describe(Options& o) {
 
 void BoxStagesOptions::check(const Config& table, const Options& defaults) const {
   head.check(table, defaults);
-  require(table, "roi.fg_iou_thresh", !fg_iou_thresh.empty(), "takes at least one number");
+  require(table, "roi.fg_iou_thresh", !fg_iou_thresh.empty(), "needs at least one number");
   const bool fit = bbox_reg_weights.size() == 4 * fg_iou_thresh.size();
   if (!table.find_path("box.bbox_reg_weights"))  // then the number of stages was changed
     require(table, "roi.fg_iou_thresh", fit,
-            "wants other box.bbox_reg_weights: four numbers, dx dy dw dh, for each number of "
+            "needs other box.bbox_reg_weights: four numbers (dx, dy, dw, dh) for each number of "
             "roi.fg_iou_thresh");
   require(table, "box.bbox_reg_weights", fit,
-          "takes four numbers, dx dy dw dh, for each number of roi.fg_iou_thresh");
+          "needs four numbers (dx, dy, dw, dh) for each number of roi.fg_iou_thresh");
   require(table, "box.cls_agnostic_bbox_reg",
           fg_iou_thresh.size() == 1 || head.cls_agnostic_bbox_reg,
           "must be true for a cascade (several numbers in roi.fg_iou_thresh)");

@@ -79,17 +79,21 @@ class PixelProducts : public torch::autograd::Function<PixelProducts> {
 
 void MaskHeadOptions::describe(Options& o) {
   o.add("mask.pooler_resolution", pooler_resolution,
-        "cells of the mask head's regions; masks have twice as many", {.min = 1, .max = 128})
+        "cells per side of the mask head's regions; masks have twice as many",
+        {.min = 1, .max = 128})
       .decides(OfWeights::meaning);
   o.add("mask.conv_dim", conv_dim, "channels of the mask head", {.min = 1, .max = 4096})
       .decides(OfWeights::tensors);
-  o.add("mask.num_convs", num_convs, "its 3x3 convolutions", {.min = 0, .max = 16})
+  o.add("mask.num_convs", num_convs, "number of 3x3 convolutions in the mask head",
+        {.min = 0, .max = 16})
       .decides(OfWeights::tensors);
   o.add("mask.init_std", init_std,
-        "deviation of the mask predictor's first weights; 0: He's, sqrt(2 / classes)", {.min = 0});
-  o.add("mask.target", target, "binary (rasterised in the region) or soft (ROIAlign of the mask)");
+        "standard deviation of the mask predictor's initial weights; 0 = He's, sqrt(2 / classes)",
+        {.min = 0});
+  o.add("mask.target", target,
+        "mask targets: binary (rasterised in the region), or soft (ROIAlign of the mask)");
   o.add("mask.paste", paste,
-        "grid (continuous box, detectron2) or padded (integer box, torchvision)")
+        "pasting of masks: grid (continuous box, detectron2), or padded (integer box, torchvision)")
       .decides(OfWeights::meaning);
 }
 

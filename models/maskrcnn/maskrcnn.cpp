@@ -54,16 +54,16 @@ class MaskRcnn final : public PyramidDetector {
     if (!mask_head_ || !facts.count_objects) return warnings;
     const auto counts = facts.count_objects();
     if (counts.without_shape == counts.objects)
-      throw ConfigError(fmt::format(
-          "model.masks is true, but none of the {} objects to train on has a shape "
-          "(\"segmentation\"): the mask head would learn nothing; set model.masks = false to train "
-          "on boxes alone",
-          counts.objects));
+      throw ConfigError(
+          fmt::format("model.masks is true, but none of the {} objects to train on has a mask "
+                      "(\"segmentation\"), so the mask head would learn nothing; set model.masks = "
+                      "false to train on boxes only",
+                      counts.objects));
     if (counts.without_shape > 0)
-      warnings.push_back(fmt::format(
-          "{} of the {} objects to train on have no shape (\"segmentation\"): the mask head does "
-          "not learn from them; the first is in {}",
-          counts.without_shape, counts.objects, counts.first_without_shape));
+      warnings.push_back(
+          fmt::format("{} of the {} objects to train on have no mask (\"segmentation\"), so the "
+                      "mask head does not learn from them; the first is in {}",
+                      counts.without_shape, counts.objects, counts.first_without_shape));
     return warnings;
   }
 

@@ -8,14 +8,14 @@ namespace millrace {
 void MaskRcnnOptions::describe(Options& o) {
   PyramidDetectorOptions::describe(o);
   o.add("backbone.out", pyramid.out,
-        "fpn: the heads look at a pyramid; c4: at the map of stride 16, and regions pass through "
-        "the last stage")
+        "input of the heads: fpn = a feature pyramid; c4 = the map of stride 16, whose regions "
+        "pass through the last stage")
       .decides(OfWeights::tensors);
-  o.add("masks", masks, "also find the shape of each object");
+  o.add("masks", masks, "also predict a mask for each object");
   rpn.describe(o);
   pool.describe(o);
   box_stages.describe(o);
-  o.add("background", background, "place of the background class",
+  o.add("background", background, "position of the background class",
         {Background::last, Background::first});
   mask_head.describe(o);
 }

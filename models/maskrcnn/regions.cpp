@@ -42,17 +42,18 @@ std::array<float, 3> areas_of_levels(const PoolOptions& options) {
 }  // namespace
 
 void PoolOptions::describe(Options& o) {
-  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0: adaptive",
+  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0 = adaptive",
         {.min = 0, .max = 16})
       .decides(OfWeights::meaning);
-  o.add("roi.aligned", aligned, "ROIAlign with the half-pixel shift").decides(OfWeights::meaning);
-  o.add("roi.level_eps", level_eps, "added inside the logarithm that picks a region's level",
+  o.add("roi.aligned", aligned, "shift ROIAlign's samples by half a pixel")
+      .decides(OfWeights::meaning);
+  o.add("roi.level_eps", level_eps, "epsilon inside the logarithm that selects a region's level",
         {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("roi.level_eps_after_log", level_eps_after_log, "added after that logarithm (torchvision)",
-        {.min = 0})
+  o.add("roi.level_eps_after_log", level_eps_after_log,
+        "epsilon added to the logarithm that selects a region's level (torchvision)", {.min = 0})
       .decides(OfWeights::meaning);
-  o.add("roi.canonical_box_size", canonical_box_size, "regions of this side go to P4",
+  o.add("roi.canonical_box_size", canonical_box_size, "side of a region that is assigned to P4",
         {.min = 1, .unit = "px"})
       .decides(OfWeights::meaning);
 }

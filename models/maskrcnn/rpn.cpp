@@ -92,31 +92,37 @@ void RpnOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, count{.min = 1, .max = 1e6};
   anchors.describe(o);
   o.add("rpn.boundary_thresh", boundary_thresh,
-        "anchors further outside are not trained on; < 0: all are", {.unit = "px"});
+        "maximum distance outside the image of trained anchors; negative = unlimited",
+        {.unit = "px"});
   o.add("rpn.fg_iou_thresh", fg_iou_thresh, "IoU from which an anchor is foreground", share);
   o.add("rpn.bg_iou_thresh", bg_iou_thresh, "IoU below which an anchor is background", share);
   o.add("rpn.batch_size_per_image", batch_size_per_image, "anchors sampled per image", count);
-  o.add("rpn.positive_fraction", positive_fraction, "largest share of foreground among them",
-        share);
-  o.add("rpn.smooth_l1_beta", smooth_l1_beta, "smooth-L1 beta of the RPN's boxes; 0 is L1",
+  o.add("rpn.positive_fraction", positive_fraction,
+        "maximum share of foreground among the sampled anchors", share);
+  o.add("rpn.smooth_l1_beta", smooth_l1_beta, "smooth-L1 beta of the RPN's boxes; 0 = L1",
         {.min = 0});
   o.add("rpn.loss_normalizer", loss_normalizer,
-        "RPN losses are divided by rpn.batch_size_per_image x images, or by the anchors sampled");
-  o.add("rpn.pre_nms_top_n_train", pre_nms_top_n_train, "proposals per level before NMS", count);
-  o.add("rpn.pre_nms_top_n_test", pre_nms_top_n_test, "the same when detecting", count);
-  o.add("rpn.post_nms_top_n_train", post_nms_top_n_train, "proposals per image after NMS", count);
-  o.add("rpn.post_nms_top_n_test", post_nms_top_n_test, "the same when detecting", count);
-  o.add("rpn.nms_thresh", nms_thresh, "IoU of the proposals' NMS", share);
+        "divisor of the RPN losses: rpn.batch_size_per_image x images (batch), or the sampled "
+        "anchors");
+  o.add("rpn.pre_nms_top_n_train", pre_nms_top_n_train,
+        "maximum proposals per level before NMS in training", count);
+  o.add("rpn.pre_nms_top_n_test", pre_nms_top_n_test,
+        "maximum proposals per level before NMS in detection", count);
+  o.add("rpn.post_nms_top_n_train", post_nms_top_n_train,
+        "maximum proposals per image after NMS in training", count);
+  o.add("rpn.post_nms_top_n_test", post_nms_top_n_test,
+        "maximum proposals per image after NMS in detection", count);
+  o.add("rpn.nms_thresh", nms_thresh, "IoU threshold of the proposals' NMS", share);
   o.add("rpn.rank_by", rank_by,
-        "NMS ranks proposals by logit, or by probability (torchvision: more ties)");
-  o.add("rpn.min_size", min_size, "smaller proposals go (sides must exceed 0 in any case)",
+        "score by which NMS ranks proposals: logit, or probability (torchvision; more ties)");
+  o.add("rpn.min_size", min_size, "minimum side of a proposal (sides must exceed 0 in any case)",
         {.min = 0, .unit = "px"});
 }
 
 void RpnOptions::check(const Config& table) const {
   anchors.check(table);
   require(table, "rpn.bg_iou_thresh", bg_iou_thresh <= fg_iou_thresh,
-          "must not be above rpn.fg_iou_thresh");
+          "must not exceed rpn.fg_iou_thresh");
 }
 
 Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,

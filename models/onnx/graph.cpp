@@ -93,7 +93,7 @@ constexpr std::pair<Type, at::ScalarType> kTypes[] = {
 at::ScalarType torch_type(Type wanted) {
   for (const auto& [type, of_torch] : kTypes)
     if (type == wanted) return of_torch;
-  throw std::logic_error("onnx: no such type");
+  throw std::logic_error("onnx: unsupported type");
 }
 
 Type type_of(const at::Tensor& tensor) {
@@ -167,15 +167,15 @@ std::string Graph::unique(const std::string& wanted) {
 }
 
 Value Graph::input(const std::string& name, Type type, const Dimensions& shape, std::string doc) {
-  if (!names_.insert(name).second) throw std::logic_error("onnx: two values named " + name);
+  if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
   inputs_.push_back({name, type, shape, std::move(doc)});
   return {this, name, type};
 }
 
 void Graph::output(const std::string& name, const Value& value, const Dimensions& shape,
                    std::string doc) {
-  if (!names_.insert(name).second) throw std::logic_error("onnx: two values named " + name);
-  if (value.graph != this) throw std::logic_error("onnx: an output of another graph: " + name);
+  if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
+  if (value.graph != this) throw std::logic_error("onnx: output belongs to another graph: " + name);
   nodes_.push_back({"Identity", name + "/Identity", {value.name}, {name}, {}});
   outputs_.push_back({name, value.type, shape, std::move(doc)});
 }
@@ -186,13 +186,13 @@ std::vector<Value> Graph::add_several(const std::string& op, const std::vector<V
   const auto known = std::ranges::find_if(
       kArities, [&](const Arity& arity) { return arity.operators.contains(op); });
   if (known == kArities.end())
-    throw std::logic_error("onnx: the operator " + op + " is not listed (graph.cpp)");
+    throw std::logic_error("onnx: operator " + op + " is not listed (graph.cpp)");
   if (inputs.size() < known->least || inputs.size() > known->most)
     throw std::logic_error(fmt::format("onnx: {} does not take {} inputs", op, inputs.size()));
   Node node{op, unique(place_.empty() ? op : place_ + "/" + op), {}, {}, attributes};
   for (const auto& input : inputs) {
     if (input.graph != this && !input.name.empty())
-      throw std::logic_error("onnx: " + node.name + " takes a value of another graph");
+      throw std::logic_error("onnx: " + node.name + " has an input of another graph");
     node.inputs.push_back(input.name);
   }
   std::vector<Value> results;
@@ -222,7 +222,7 @@ Value Graph::store(const at::Tensor& tensor, const std::string& name) {
 const std::string& Graph::name_of(const at::Tensor& tensor) const {
   const auto found = parameter_names_.find(tensor.unsafeGetTensorImpl());
   if (found == parameter_names_.end())
-    throw std::logic_error("onnx: a tensor that is no parameter of the model");
+    throw std::logic_error("onnx: the tensor is not a parameter of the model");
   return found->second;
 }
 

@@ -43,10 +43,10 @@ struct BoxOptions {
   double scale_clamp = 4.135166556742356;
 
   void describe(Options& o) {
-    o.add("boxes.offset", offset, "added to box sides; 1 is the legacy convention",
+    o.add("boxes.offset", offset, "offset added to box sides; 1 = the legacy convention",
           {.min = 0, .max = 1})
         .decides(OfWeights::meaning);
-    o.add("boxes.scale_clamp", scale_clamp, "dw and dh are cut there", {.min = 0})
+    o.add("boxes.scale_clamp", scale_clamp, "maximum of dw and dh", {.min = 0})
         .decides(OfWeights::meaning);
   }
 

@@ -176,7 +176,7 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("match", match_on_cpu)
 void check_boxes(const at::Tensor& boxes, std::int64_t dimensions) {
   if (boxes.dim() != dimensions || boxes.size(-1) != 4 || boxes.scalar_type() != at::kFloat)
     throw std::invalid_argument(
-        "match: truth must be (G, 4) float and boxes (N, 4), of several images (N, P, 4)");
+        "match: truth must be (G, 4) float and boxes (N, 4), or (N, P, 4) for several images");
 }
 
 Matches match_images(const at::Tensor& truth, const std::optional<at::Tensor>& begins,

@@ -149,7 +149,8 @@ void check(const at::Tensor& logits, const at::Tensor& deltas, const at::Tensor&
       deltas.sizes() != at::IntArrayRef{n, total, 4} ||
       anchors.sizes() != at::IntArrayRef{total, 4})
     throw std::invalid_argument(
-        "proposals: logits must be (N, T), deltas (N, T, 4), anchors (T, 4), the levels T in all");
+        "proposals: logits must be (N, T), deltas (N, T, 4), anchors (T, 4), and the levels must "
+        "sum to T");
 }
 
 std::tuple<at::Tensor, at::Tensor> proposals_on_cpu(

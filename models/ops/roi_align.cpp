@@ -164,11 +164,12 @@ void check_regions(const std::vector<FeatureMap<Value>>& maps, const T* rois,
                    const std::int64_t* levels, std::int64_t count) {
   for (std::int64_t r = 0; r < count; ++r) {
     if (const T image = rois[5 * r]; !(image >= 0 && image < static_cast<T>(maps[0].images)))
-      throw std::invalid_argument("roi_align: a region of image " + std::to_string(image) +
-                                  " in a batch of " + std::to_string(maps[0].images));
+      throw std::invalid_argument("roi_align: image index " + std::to_string(image) +
+                                  " is out of range for a batch of " +
+                                  std::to_string(maps[0].images));
     if (levels[r] < 0 || levels[r] >= std::ssize(maps))
-      throw std::invalid_argument("roi_align: a region of level " + std::to_string(levels[r]) +
-                                  " of " + std::to_string(maps.size()) + " maps");
+      throw std::invalid_argument("roi_align: level index " + std::to_string(levels[r]) +
+                                  " is out of range for " + std::to_string(maps.size()) + " maps");
   }
 }
 
@@ -380,14 +381,14 @@ at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tens
       throw std::invalid_argument("roi_align: maps differ in images, channels or type");
   }
   if (!at::isFloatingType(maps[0].scalar_type()))
-    throw std::invalid_argument("roi_align: maps must be of floating point");
+    throw std::invalid_argument("roi_align: maps must have a floating-point type");
   if (rois.dim() != 2 || rois.size(1) != 5)
     throw std::invalid_argument("roi_align: rois must be (R, 5)");
   if (levels.defined() &&
       (levels.dim() != 1 || levels.size(0) != rois.size(0) || levels.scalar_type() != at::kLong))
     throw std::invalid_argument("roi_align: levels must be (R) int64");
   if (options.height < 1 || options.width < 1)
-    throw std::invalid_argument("roi_align: a region has at least one cell");
+    throw std::invalid_argument("roi_align: regions must have at least one cell");
   const auto first = [&] { return at::zeros({rois.size(0)}, rois.options().dtype(at::kLong)); };
   return dispatch_roi_align(maps, rois, levels.defined() ? levels : first(), options);
 }

@@ -67,7 +67,7 @@ Suppressor::Suppressor(std::size_t most, double threshold, double offset)
       stride_((most + kBlock - 1) / kBlock * kBlock),
       planes_(kPlanes * stride_, std::numeric_limits<float>::quiet_NaN()) {
   if (!(threshold >= 0))
-    throw std::invalid_argument("nms: the threshold is an IoU, at least 0, not " +
+    throw std::invalid_argument("nms: the threshold must be an IoU of at least 0, not " +
                                 std::to_string(threshold));
 }
 

@@ -118,7 +118,8 @@ template <class Handle, class T>
 std::shared_ptr<T> open(std::shared_ptr<T> found, const Handle* handle, const char* name) {
   given(handle, name);
   if (!found)
-    throw BadArgument(fmt::format("{} is no open handle: it was closed, or never opened", name));
+    throw BadArgument(
+        fmt::format("{} is not an open handle: it was closed, or never opened", name));
   return found;
 }
 
@@ -143,7 +144,7 @@ const DetectedObject& object_at(const Result& result, std::int32_t index) {
 
 const coco::Rle& mask_at(const Result& result, std::int32_t index) {
   const auto& mask = object_at(result, index).mask;
-  if (mask.counts.empty()) throw BadArgument("the model gives no masks");
+  if (mask.counts.empty()) throw BadArgument("the model does not predict masks");
   return mask;
 }
 
@@ -163,7 +164,7 @@ PredictorImage image_of(const millrace_image& image) {
                          .stride = image.stride,
                          .order = image.kind == MILLRACE_RGB ? PixelOrder::rgb : PixelOrder::bgr};
     default:
-      throw BadArgument(fmt::format("{} is no kind of image", image.kind));
+      throw BadArgument(fmt::format("{} is not a kind of image", image.kind));
   }
 }
 

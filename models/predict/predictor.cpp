@@ -20,10 +20,10 @@ namespace {
 ModelCard card_of(const std::filesystem::path& file) {
   auto card = read_card(file);
   if (!card || card->classes.empty() || card->data.table().empty())
-    throw Error(fmt::format(
-        "{} does not say how it is used: it has no model card, or one without classes and "
-        "preprocessing. Take the model.safetensors of a checkpoint of this version",
-        file.string()));
+    throw Error(
+        fmt::format("{} has no model card, or one without classes and preprocessing; use the "
+                    "model.safetensors of a checkpoint of this version",
+                    file.string()));
   if (card->category_ids.empty()) {
     card->category_ids.resize(card->classes.size());
     std::iota(card->category_ids.begin(), card->category_ids.end(), 1);
@@ -61,7 +61,7 @@ Predictor::Predictor(const std::filesystem::path& model, const PredictorOptions&
   if (options.threads < 0 || options.threads > kMostThreads)
     throw ConfigError(
         fmt::format("threads = {} is out of range (0 .. {})", options.threads, kMostThreads));
-  const auto available = at::get_num_threads();
+  static const auto available = at::get_num_threads();  // before any predictor changes it
   model_ = std::make_unique<Model>(weight_file(model));
   model_->threads = options.threads == 0 ? available : static_cast<int>(options.threads);
   if (options.precision == Precision::bf16) model_->detector->detect_in(at::kBFloat16);
@@ -104,8 +104,8 @@ std::vector<Prediction> Predictor::predict(std::span<const PredictorImage> image
 std::vector<std::uint8_t> Predictor::bitmap(const coco::Rle& mask) {
   const auto pixels = std::uint64_t{mask.height} * mask.width;
   if (std::accumulate(mask.counts.begin(), mask.counts.end(), std::uint64_t{0}) != pixels)
-    throw Error(fmt::format("the runs of a mask do not add up to its {} x {} pixels", mask.width,
-                            mask.height));
+    throw Error(fmt::format("the run lengths of a mask do not sum to its {} x {} pixels",
+                            mask.width, mask.height));
   std::vector<std::uint8_t> result(pixels);
   coco::decode(mask, result.data());
   return result;

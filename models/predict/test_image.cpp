@@ -23,7 +23,7 @@ Sample pixels_of(const ImagePixels& image, const std::string& name) {
                                       stride, image.width, row));
   if (image.bytes.size() < row || (image.bytes.size() - row) / stride < rows - 1)
     throw DataError(
-        name, fmt::format("{} x {} pixels in rows of {} bytes take more than the {} bytes given",
+        name, fmt::format("{} x {} pixels in rows of {} bytes need more than the {} bytes given",
                           image.width, image.height, stride, image.bytes.size()));
   // Neither function writes to its input.
   const cv::Mat borrowed(image.height, image.width, CV_8UC3,

@@ -22,13 +22,13 @@ Archive::Entry entry_of(zip_t* archive, zip_uint64_t index) {
       ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   zip_stat_t about;
   if (zip_stat_index(archive, index, 0, &about) != 0 || (about.valid & kNeeded) != kNeeded)
-    throw Error("entry " + std::to_string(index) + " of the archive is damaged");
+    throw Error("archive entry " + std::to_string(index) + " is damaged");
   const auto fault = [&](const char* what) {
-    return Error("'" + std::string(about.name) + "' in it " + what);
+    return Error("archive entry '" + std::string(about.name) + "' " + what);
   };
   if (about.comp_method != ZIP_CM_STORE && about.comp_method != ZIP_CM_DEFLATE)
-    throw fault("is packed by an unknown method");
-  if (about.size / kBestDeflate > about.comp_size) throw fault("is smaller than it says");
+    throw fault("has an unsupported compression method");
+  if (about.size / kBestDeflate > about.comp_size) throw fault("is smaller than declared");
   return {about.name, about.size};
 }
 
@@ -43,7 +43,7 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
   for (auto* at = static_cast<char*>(to); bytes > 0;) {
     const auto got = zip_fread(file_.get(), at, bytes);
     if (got < 0) throw Error(zip_file_strerror(file_.get()));
-    if (got == 0) throw Error("ends too early");
+    if (got == 0) throw Error("is truncated");
     at += got;
     bytes -= static_cast<std::uint64_t>(got);
     left_ -= std::min(left_, static_cast<std::uint64_t>(got));
@@ -51,13 +51,13 @@ void ArchiveMember::read(void* to, std::uint64_t bytes) {
   if (left_ > 0) return;
   char beyond = 0;  // libzip compares checksums when it is asked for more than the last byte
   const auto more = zip_fread(file_.get(), &beyond, 1);
-  if (more > 0) throw Error("has more bytes than the archive says");
+  if (more > 0) throw Error("is larger than declared");
   if (more == 0) return;
   if (zip_error_code_zip(zip_file_get_error(file_.get())) != ZIP_ER_CRC)
     throw Error(zip_file_strerror(file_.get()));
   throw Error(
-      "its bytes do not have the checksum that the archive gives for them: the file is damaged "
-      "(or torch saved it without checksums, after set_crc32_options(False))");
+      "checksum mismatch: the file is damaged (or torch saved it without checksums, after "
+      "set_crc32_options(False))");
 }
 
 Archive::Archive(const std::filesystem::path& file) : zip_(nullptr, zip_discard) {
@@ -74,7 +74,7 @@ Archive::Archive(const std::filesystem::path& file) : zip_(nullptr, zip_discard)
   for (zip_uint64_t index = 0; index < count; ++index) {
     entries_.push_back(entry_of(zip_.get(), index));
     if (entries_.back().bytes > left)
-      throw Error("it would unpack to more than 100 times its size: no weights do");
+      throw Error("it would decompress to more than 100 times its size, which weights never do");
     left -= entries_.back().bytes;
   }
 }
@@ -117,7 +117,7 @@ void write_archive(const std::filesystem::path& file, const ArchiveParts& member
     bytes.resize(about.size);
     if (zip_source_read(memory.get(), bytes.data(), bytes.size()) !=
         static_cast<zip_int64_t>(bytes.size()))
-      throw Error(file.string() + ": the archive cannot be put together");
+      throw Error(file.string() + ": cannot create the archive");
     zip_source_close(memory.get());
   }
   write_file_atomically(file, bytes);

@@ -20,8 +20,8 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
   const bool known = file.known > 0;
   if (!known && !card)
     throw Error(fmt::format(
-        "{}: none of its {} has a name that is known here, such as '{}'; known "
-        "are R-CNNs, RetinaNet and their backbones by the names of {}",
+        "{}: none of its {} has a known name, e.g. '{}'; known are R-CNNs, RetinaNet and their "
+        "backbones with the names of {}",
         in.string(), counted(std::ssize(file.tensors), "tensor"),
         file.tensors.empty() ? "" : file.tensors.front().stored_as, joined(scheme_names())));
   if (!known)  // a detector with the same names everywhere
@@ -37,12 +37,13 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
   NamedTensors ours;
   std::set<std::string> seen;
   for (const auto& [stored_as, name, value, without_norm] : file.tensors) {
-    if (!seen.insert(name).second) throw Error(in.string() + ": has '" + name + "' twice");
+    if (!seen.insert(name).second)
+      throw Error(in.string() + ": tensor '" + name + "' occurs twice");
     ours.emplace_back(name, value);
     if (const auto why = not_finite(value))
-      insistence.object<Error>(fmt::format("{}: '{}': {}: the training that wrote it had diverged",
-                                           in.string(), stored_as.empty() ? name : stored_as,
-                                           *why));
+      insistence.object<Error>(
+          fmt::format("{}: '{}': {}; the training that wrote this file diverged", in.string(),
+                      stored_as.empty() ? name : stored_as, *why));
     const auto head = head_of(name);
     if (!head || !classes || value.dim() == 0) continue;
     const auto from = classes->axis(value.size(0), head->values);
@@ -53,7 +54,7 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
   result.lost_card = card && !takes_metadata(out);
   const auto theirs = in_names_of(scheme, ours, result.unnamed);
   if (result.unnamed.size() == theirs.size())
-    throw Error(fmt::format("{}: {} has a name for none of its {}, such as '{}'", in.string(),
+    throw Error(fmt::format("{}: {} has no name for any of its {}, e.g. '{}'", in.string(),
                             scheme.name, counted(std::ssize(theirs), "tensor"),
                             theirs.empty() ? "" : theirs.front().first));
   write_weights(out, theirs, card ? to_metadata(*card) : Metadata());

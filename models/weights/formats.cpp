@@ -59,8 +59,8 @@ fs::path weight_file(const fs::path& weights) {
   }
   if (kind == fs::file_type::not_found) check_file_of_checkpoint(weights);
   if (kind == fs::file_type::not_found)
-    throw Error(weights.string() + ": there is no such file" +
-                (fs::is_symlink(weights, problem) ? ", it is a link that leads nowhere" : ""));
+    throw Error(weights.string() + ": file not found" +
+                (fs::is_symlink(weights, problem) ? " (broken symbolic link)" : ""));
   if (problem) throw Error(weights.string() + ": cannot be opened: " + problem.message());
   return weights;
 }
@@ -71,13 +71,14 @@ NamedTensors read_weights(const fs::path& weights) {
   const auto file = weight_file(weights);
   if (const auto* format = format_of(file)) return format->read(file);
   throw Error(file.string() +
-              ": weights come as .safetensors, .pth, .pkl, .npz or as a checkpoint folder");
+              ": unknown format; expected .safetensors, .pth, .pkl, .npz or a checkpoint folder");
 }
 
 void check_writable_format(const fs::path& file) {
   const auto* format = format_of(file);
   if (!format || !format->write)
-    throw ConfigError(file.string() + ": weights are written as .safetensors, .pth or .npz");
+    throw ConfigError(file.string() +
+                      ": cannot write this format; expected .safetensors, .pth or .npz");
 }
 
 bool takes_metadata(const fs::path& file) { return file.extension() == kSafetensors; }

@@ -26,7 +26,7 @@ std::vector<T> list_in(const Metadata& metadata, const char* key) {
   try {
     return json::parse(found->second).get<std::vector<T>>();
   } catch (const json::exception&) {
-    throw Error(fmt::format("its metadata has a {} that is no list of such", key));
+    throw Error(fmt::format("{} in its metadata is not a valid list", key));
   }
 }
 
@@ -56,7 +56,7 @@ TrainingRecord record_in(const Metadata& metadata) {
             .epochs = record.value("epochs", 0.0),
             .scores = record.value("scores", std::map<std::string, double>())};
   } catch (const json::exception&) {
-    throw Error(fmt::format("its metadata has a {} that is no record of a training", kTraining));
+    throw Error(fmt::format("{} in its metadata is not a valid training record", kTraining));
   }
 }
 
@@ -108,9 +108,10 @@ std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& so
   if (version == metadata.end()) return std::nullopt;
   const bool is_first = version->second == kFirstVersion;
   if (!is_first && version->second != kThisVersion)
-    throw Error(fmt::format(
-        "was written by a newer version (its card is of version {}, this one reads {}): use that",
-        version->second, kThisVersion));
+    throw Error(
+        fmt::format("was written by a newer version of Millrace (model card version {}, this "
+                    "program reads {}); use that version",
+                    version->second, kThisVersion));
   ModelCard card{.model = table_in(metadata, kModel, source),
                  .data = is_first ? with_opencv_named(table_in(metadata, kData, source))
                                   : table_in(metadata, kData, source),
@@ -118,8 +119,8 @@ std::optional<ModelCard> card_in(const Metadata& metadata, const std::string& so
                  .category_ids = list_in<std::int64_t>(metadata, kCategories),
                  .training = record_in(metadata)};
   if (!card.category_ids.empty() && card.category_ids.size() != card.classes.size())
-    throw Error(fmt::format("its metadata has {} classes and {} category ids", card.classes.size(),
-                            card.category_ids.size()));
+    throw Error(fmt::format("its metadata contains {} classes, but {} category ids",
+                            card.classes.size(), card.category_ids.size()));
   return card;
 } catch (const Error& problem) {
   throw Error(fmt::format("{}: {}", source, problem.what()));

@@ -41,7 +41,7 @@ Header parse(const std::string& text) {
       R"(\s*'shape'\s*:\s*\(([^)]*)\)\s*(?:,\s*)?\})");
   std::smatch parts;
   if (!std::regex_search(text, parts, kPlain, std::regex_constants::match_continuous))
-    throw Error("its header is not a plain array's");
+    throw Error("its header does not describe a plain array");
   Header header{.type = type_of(parts.str(1)), .fortran_order = parts[2] == "True"};
   const auto shape = parts.str(3);
   const auto skip = [&](std::size_t at) {
@@ -52,10 +52,9 @@ Header parse(const std::string& text) {
     const auto [end, problem] =
         std::from_chars(first, shape.data() + shape.size(), header.shape.emplace_back());
     if (problem == std::errc::result_out_of_range) throw Error("its shape is too large");
-    if (problem != std::errc()) throw Error("its shape is not a list of whole numbers");
+    if (problem != std::errc()) throw Error("its shape is not a list of integers");
     at = skip(at + static_cast<std::size_t>(end - first));
-    if (at < shape.size() && shape[at++] != ',')
-      throw Error("its shape is not a list of whole numbers");
+    if (at < shape.size() && shape[at++] != ',') throw Error("its shape is not a list of integers");
   }
   return header;
 }
@@ -64,12 +63,11 @@ Header read_header(ArchiveMember& member) {
   constexpr std::uint32_t kMaxHeader = 4096;
   std::array<unsigned char, 8> start{};
   member.read(start.data(), start.size());
-  if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0) throw Error("it is no .npy array");
+  if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0) throw Error("it is not a .npy array");
   const std::uint64_t width = start[6] == 1 ? 2 : 4;  // bytes of the header length, by version
   std::uint32_t length = 0;
   member.read(&length, width);
-  if (length > kMaxHeader)
-    throw Error("its header would take " + std::to_string(length) + " bytes");
+  if (length > kMaxHeader) throw Error("invalid header size: " + std::to_string(length) + " bytes");
   std::string text(length, '\0');
   member.read(text.data(), length);
   auto header = parse(text);

@@ -5,7 +5,7 @@
 namespace millrace {
 
 at::Tensor Parameters::add(std::string name, at::Tensor value, ParameterKind kind) {
-  if (find(name)) throw Error("the parameter '" + name + "' is declared twice");
+  if (find(name)) throw Error("parameter '" + name + "' is declared twice");
   value.set_requires_grad(kind != ParameterKind::buffer);
   all_.push_back({std::move(name), value, kind});
   return value;

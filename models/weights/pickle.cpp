@@ -51,7 +51,7 @@ std::string latin1(std::string_view text) {
       continue;
     }
     if ((c != 0xc2 && c != 0xc3) || i + 1 == text.size())
-      throw Error("it encodes a text that is not Latin-1");
+      throw Error("it encodes text that is not Latin-1");
     bytes += static_cast<char>((c & 3) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f));
   }
   return bytes;
@@ -99,7 +99,7 @@ class Pickle::Machine {
   void step(char instruction) {
     switch (static_cast<unsigned char>(instruction)) {
       case 0x80:  // PROTO
-        if (take(1)[0] > 5) throw Error("it is of a protocol above 5");
+        if (take(1)[0] > 5) throw Error("pickle protocols above 5 are not supported");
         return;
       case 0x95:  // FRAME
         take(8);
@@ -166,7 +166,7 @@ class Pickle::Machine {
       case 0x93: {  // STACK_GLOBAL
         const auto names = top(2);
         if (names[0]->kind != Kind::text || names[1]->kind != Kind::text)
-          throw Error("it names a function by something else than texts");
+          throw Error("the name of a function is not a string");
         return push_global(names[0]->text, names[1]->text);
       }
       case 'R':     // REDUCE
@@ -192,13 +192,13 @@ class Pickle::Machine {
       case 'j':
         return recall(number<std::uint32_t>());
       default:
-        throw Error("it has an instruction that weights are not written with: " +
+        throw Error("unsupported pickle instruction " +
                     std::to_string(static_cast<unsigned char>(instruction)));
     }
   }
 
   std::string_view take(std::uint64_t count) {
-    if (count > bytes_.size() - next_) throw Error("it ends too early");
+    if (count > bytes_.size() - next_) throw Error("it is truncated");
     const auto taken = bytes_.substr(next_, count);
     next_ += count;
     return taken;
@@ -208,7 +208,7 @@ class Pickle::Machine {
   std::string_view line() {
     constexpr std::size_t kLongest = 200;
     const auto length = bytes_.substr(next_, kLongest).find('\n');
-    if (length == std::string_view::npos) throw Error("it has a name without an end");
+    if (length == std::string_view::npos) throw Error("unterminated name");
     const auto text = take(length);
     take(1);
     return text;
@@ -254,29 +254,30 @@ class Pickle::Machine {
     const auto wanted = std::string(module) + "." + std::string(name);
     const auto* known = std::find(kGlobals.begin(), kGlobals.end(), wanted);
     if (known == kGlobals.end())
-      throw Error("it asks for '" + wanted.substr(0, 80) +
-                  "', which weights have no use for; nothing of it was run. If you trust the file, "
-                  "store its tensors alone, with torch.save(model.state_dict(), ...)");
+      throw Error("it refers to '" + wanted.substr(0, 80) +
+                  "', which weights do not need; no code was run. If you trust the file, save only "
+                  "its tensors with torch.save(model.state_dict(), ...)");
     push(Kind::global).text = *known;
   }
 
   void call(const PickleValue* function, const PickleValue* arguments) {
     if (function->kind != Kind::global || arguments->kind != Kind::tuple)
-      throw Error("it calls something that is no function");
+      throw Error("it calls an object that is not a function");
     const auto& given = arguments->items;
     if (function->text == "collections.OrderedDict") {
       auto& dict = push(Kind::dict);
       if (given.empty()) return;
       if (given.size() > 1 || given[0]->kind != Kind::list)
-        throw Error("it makes an OrderedDict of something else than a list");
+        throw Error("it constructs an OrderedDict from an object that is not a list");
       spend(2 * given[0]->items.size());
       for (const auto* pair : given[0]->items) {
-        if (pair->items.size() != 2) throw Error("it makes an OrderedDict of no pairs");
+        if (pair->items.size() != 2)
+          throw Error("it constructs an OrderedDict from a list of other objects than pairs");
         dict.items.insert(dict.items.end(), pair->items.begin(), pair->items.end());
       }
     } else if (function->text == "_codecs.encode") {
       if (given.empty() || given[0]->kind != Kind::text)
-        throw Error("it encodes something that is no text");
+        throw Error("it encodes an object that is not text");
       spend(given[0]->text.size());
       push_text(result_.texts_.emplace_back(latin1(given[0]->text)));
     } else {
@@ -288,7 +289,7 @@ class Pickle::Machine {
   /// exhaust memory.
   void spend(std::size_t amount) {
     copied_ += amount;
-    if (copied_ > bytes_.size()) throw Error("it copies more than it has");
+    if (copied_ > bytes_.size()) throw Error("it copies more bytes than the file contains");
   }
 
   /// Adds to the list or dict on top; ignored for a call, which is only described.
@@ -296,20 +297,20 @@ class Pickle::Machine {
     auto& value = peek();
     if (value.kind == Kind::call) return;
     if (value.kind != kind || (kind == Kind::dict && items.size() % 2 != 0))
-      throw Error("it adds to something that is no list or dict");
+      throw Error("it appends to an object that is not a list or dict");
     value.items.insert(value.items.end(), items.begin(), items.end());
   }
 
   /// Pops the objects pushed since the last mark.
   std::vector<const PickleValue*> since_mark() {
-    if (marks_.empty()) throw Error("it lacks a mark");
+    if (marks_.empty()) throw Error("missing mark");
     const auto count = stack_.size() - marks_.back();
     marks_.pop_back();
     return cut(count);
   }
 
   std::vector<const PickleValue*> top(std::size_t count) {
-    if (count > stack_.size() - floor()) throw Error("its stack is empty");
+    if (count > stack_.size() - floor()) throw Error("stack underflow");
     return cut(count);
   }
 
@@ -323,7 +324,7 @@ class Pickle::Machine {
   const PickleValue* pop() { return top(1)[0]; }
 
   PickleValue& peek() {
-    if (stack_.size() == floor()) throw Error("its stack is empty");
+    if (stack_.size() == floor()) throw Error("stack underflow");
     return *stack_.back();
   }
 
@@ -334,7 +335,7 @@ class Pickle::Machine {
 
   void recall(std::uint32_t place) {
     const auto found = memo_.find(place);
-    if (found == memo_.end()) throw Error("it recalls what it never kept");
+    if (found == memo_.end()) throw Error("unknown memo index");
     stack_.push_back(found->second);
   }
 
@@ -352,7 +353,7 @@ Pickle::Pickle(std::string_view bytes, std::uint64_t first_byte) {
   try {
     machine.run();
   } catch (const Error& problem) {
-    throw Error("the pickle at byte " + std::to_string(first_byte + machine.place()) + ": " +
+    throw Error("pickle at byte " + std::to_string(first_byte + machine.place()) + ": " +
                 problem.what());
   }
 }

@@ -14,7 +14,7 @@ using Kind = PickleValue::Kind;
 
 std::int64_t count_of(const PickleValue& value) {
   if (value.kind != Kind::integer || value.integer < 0)
-    throw Error("a size, stride or place of it is not a whole number from 0 on");
+    throw Error("a size, stride or offset is not a non-negative integer");
   return value.integer;
 }
 
@@ -24,7 +24,7 @@ std::vector<std::int64_t> counts_of(const PickleValue& described) {
   const auto& value = is_size ? *described.arguments()[0] : described;
   if ((value.kind != Kind::tuple && value.kind != Kind::list) ||
       value.items.size() > kMostDimensions)
-    throw Error("its shape or strides are no list of up to 16 numbers");
+    throw Error("its shape or strides are not a list of up to 16 numbers");
   std::vector<std::int64_t> counts;
   for (const auto* item : value.items) counts.push_back(count_of(*item));
   return counts;
@@ -42,7 +42,7 @@ std::int64_t product(const std::vector<std::int64_t>& shape) {
 /// Throws Error if a view is not within its storage, or repeats values of it.
 void check_view(const PickledTensor& tensor) {
   if (tensor.strides.size() != tensor.shape.size())
-    throw Error("it has " + counted(std::ssize(tensor.shape), "side") + " but " +
+    throw Error("it has " + counted(std::ssize(tensor.shape), "dimension") + " but " +
                 counted(std::ssize(tensor.strides), "stride"));
   const auto total = product(tensor.shape);
   if (total == 0) return;
@@ -54,12 +54,12 @@ void check_view(const PickledTensor& tensor) {
       throw Error("its strides are too large");
   }
   if (last >= tensor.storage.count || total > tensor.storage.count)
-    throw Error("it reaches beyond its storage of " + counted(tensor.storage.count, "value"));
+    throw Error("it exceeds its storage of " + counted(tensor.storage.count, "value"));
 }
 
 /// Reads _rebuild_tensor_v2(storage, offset, shape, strides, ...).
 PickledTensor torch_tensor(const std::vector<const PickleValue*>& arguments) {
-  if (arguments.size() < 4) throw Error("it is not described as torch does");
+  if (arguments.size() < 4) throw Error("its description is not in torch's format");
   PickledTensor tensor;
   tensor.offset = count_of(*arguments[1]);
   tensor.shape = counts_of(*arguments[2]);
@@ -70,7 +70,7 @@ PickledTensor torch_tensor(const std::vector<const PickleValue*>& arguments) {
     const auto& view = id[5]->items;
     if (view.size() != 3 ||
         __builtin_add_overflow(tensor.offset, count_of(*view[1]), &tensor.offset))
-      throw Error("its view of a storage is not described as torch does");
+      throw Error("its view of a storage is not in torch's format");
   }
   check_view(tensor);
   return tensor;
@@ -80,11 +80,11 @@ PickledTensor torch_tensor(const std::vector<const PickleValue*>& arguments) {
 std::string_view array_type(const PickleValue& value) {
   const auto& arguments = value.arguments();
   if (value.function() != "numpy.dtype" || arguments.empty() || arguments[0]->kind != Kind::text)
-    throw Error("its type is not described as NumPy does");
+    throw Error("its type is not in NumPy's format");
   const auto* state = value.state;
   if (state && state->kind == Kind::tuple && state->items.size() > 1 &&
       state->items[1]->text == ">")
-    throw Error("its bytes are in big-endian order; store it on a little-endian machine");
+    throw Error("its bytes are in big-endian order; save it on a little-endian machine");
   return arguments[0]->text;
 }
 
@@ -95,7 +95,7 @@ PickledTensor array(const PickleValue& shape, const PickleValue& type, bool fort
   product(tensor.shape);
   tensor.array_type = array_type(type);
   tensor.fortran_order = fortran_order;
-  if (bytes.kind != Kind::text) throw Error("it holds Python objects instead of numbers");
+  if (bytes.kind != Kind::text) throw Error("it contains Python objects instead of numbers");
   tensor.array_bytes = bytes.text;
   return tensor;
 }
@@ -112,17 +112,17 @@ std::optional<PickledTensor> tensor_of(const PickleValue& value) {
   if (function == "torch._utils._rebuild_tensor_v3")  // last argument: a type without storages
     throw Error("unknown type '" +
                 std::string(arguments.size() > 6 ? arguments[6]->text : std::string_view()) +
-                "'; store fp32, fp16 or bf16");
+                "'; save it as fp32, fp16 or bf16");
   if (function.ends_with("multiarray._reconstruct")) {
     // its state: (version, shape, type, is Fortran order, bytes)
     const auto* state = inner->state;
     if (!state || state->kind != Kind::tuple || state->items.size() != 5)
-      throw Error("it is not described as NumPy does");
+      throw Error("its description is not in NumPy's format");
     const auto& part = state->items;
     return array(*part[1], *part[2], part[3]->integer != 0, *part[4]);
   }
   if (function.ends_with("numeric._frombuffer")) {  // protocol 5: (bytes, type, shape, order)
-    if (arguments.size() != 4) throw Error("it is not described as NumPy does");
+    if (arguments.size() != 4) throw Error("its description is not in NumPy's format");
     return array(*arguments[2], *arguments[1], arguments[3]->text != "C", *arguments[0]);
   }
   return {};
@@ -148,7 +148,7 @@ std::string keys_of(const PickleValue& dict) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i + 1 < dict.items.size() && keys.size() < 5; i += 2)
     keys.emplace_back(dict.items[i]->text.substr(0, 40));
-  return keys.empty() ? "nothing" : joined(keys);
+  return keys.empty() ? "none" : joined(keys);
 }
 
 }  // namespace
@@ -159,13 +159,14 @@ PickledStorage storage_of(const PickleValue& id) {
         part.size() >= 5 && part[0]->text == "storage" && part[1]->kind == Kind::global &&
         part[2]->kind == Kind::text && !part[2]->text.empty())
       return {part[1]->text, part[2]->text, count_of(*part[4])};
-  throw Error("its storage is not described as torch does");
+  throw Error("its storage is not in torch's format");
 }
 
 std::vector<PickledTensor> state_of(const PickleValue& root) {
   const auto& dict = state_dict_in(root);
   if (dict.kind != Kind::dict)
-    throw Error("it holds no dict of tensors; store one, with torch.save(model.state_dict(), ...)");
+    throw Error(
+        "it contains no dict of tensors; save one with torch.save(model.state_dict(), ...)");
   std::vector<PickledTensor> tensors;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     if (dict.items[i]->kind != Kind::text) continue;
@@ -180,8 +181,8 @@ std::vector<PickledTensor> state_of(const PickleValue& root) {
     }
   }
   if (tensors.empty())
-    throw Error("it holds no tensors, but " + keys_of(dict) +
-                "; store a state dict, with torch.save(model.state_dict(), ...)");
+    throw Error("it contains no tensors (keys: " + keys_of(dict) +
+                "); save a state dict with torch.save(model.state_dict(), ...)");
   return tensors;
 }
 

@@ -33,7 +33,7 @@ Storage in_memory(std::string_view bytes) {
 at::Tensor read_storage(const Storage& storage, at::IntArrayRef shape, at::ScalarType type) {
   if (byte_count(shape, bytes_type(type)) != storage.size)
     throw Error("its shape and type do not match the " + std::to_string(storage.size) +
-                " bytes that the file has for it");
+                " bytes in the file");
   auto bytes = at::empty(shape, bytes_type(type));
   if (bytes.numel() > 0) storage.read(bytes.mutable_data_ptr());
   return of_type(bytes, type);
@@ -48,7 +48,7 @@ NamedTensors read_tensors(const std::vector<PickledTensor>& described, const Fin
     if (!storage.defined())
       storage = read_storage(find(one.storage.key), {one.storage.count}, type);
     if (storage.numel() != one.storage.count || storage.scalar_type() != type)
-      throw Error("it shares a storage with a tensor that gives it another type or size");
+      throw Error("another tensor declares its storage with another type or size");
     return at::as_strided(storage, one.shape, one.strides, one.offset).contiguous();
   };
   NamedTensors tensors;
@@ -87,7 +87,7 @@ NamedTensors read_zip(const std::filesystem::path& file) {
     return bytes;
   };
   if (!entries.contains(folder + std::string(kPickle)))
-    throw Error("it is an archive without a data.pkl: torch.save did not write it");
+    throw Error("it is an archive without data.pkl, not written by torch.save");
   if (entries.contains(folder + "byteorder") && text("byteorder") != "little")
     throw Error(std::string(kBigEndian));
   const auto bytes = text(kPickle);
@@ -95,7 +95,7 @@ NamedTensors read_zip(const std::filesystem::path& file) {
   return read_tensors(state_of(pickle.root()), [&](std::string_view key) {
     const auto found = entries.find(folder + "data/" + std::string(key));
     if (found == entries.end())
-      throw Error("the archive has no 'data/" + std::string(key.substr(0, 40)) + "' for it");
+      throw Error("'data/" + std::string(key.substr(0, 40)) + "' not found in the archive");
     return storage(found->second);
   });
 }
@@ -127,21 +127,20 @@ NamedTensors read_stream(std::string_view bytes) {
   std::unordered_map<std::string_view, std::string_view> storages;
   for (const auto* key : keys.root().items) {
     const auto width = widths.find(key->text);
-    if (width == widths.end())
-      throw Error("it has a storage that nothing in it uses, of unknown type");
+    if (width == widths.end()) throw Error("it contains an unused storage of unknown type");
     std::uint64_t count = 0;
     const auto left = bytes.size() - at;
-    if (left < sizeof count) throw Error("it ends too early: storages are missing");
+    if (left < sizeof count) throw Error("it is truncated: storages are missing");
     std::memcpy(&count, bytes.data() + at, sizeof count);
     at += sizeof count;
     if (count > (left - sizeof count) / width->second)
-      throw Error("it ends too early, within a storage of " + std::to_string(count) + " values");
+      throw Error("it is truncated within a storage of " + std::to_string(count) + " values");
     storages[key->text] = bytes.substr(at, count * width->second);
     at += count * width->second;
   }
   return read_tensors(state_of(object.root()), [&](std::string_view key) {
     const auto found = storages.find(key);
-    if (found == storages.end()) throw Error("the file has no storage for it");
+    if (found == storages.end()) throw Error("its storage was not found in the file");
     return in_memory(found->second);
   });
 }
@@ -150,7 +149,7 @@ NamedTensors read_stream(std::string_view bytes) {
 NamedTensors read_arrays(std::string_view bytes) {
   const Pickle pickle(bytes);
   return read_tensors(state_of(pickle.root()), [](std::string_view) -> Storage {
-    throw Error("it is a tensor of torch outside of a file of torch");
+    throw Error("it is a torch tensor, but torch.save did not write the file");
   });
 }
 
@@ -205,10 +204,10 @@ NamedTensors read_pth(const std::filesystem::path& file) {
     if (bytes.starts_with(kStreamMagic)) return read_stream(bytes);
     if (bytes.starts_with("\x80")) return read_arrays(bytes);
     if (bytes.size() > 8 && bytes[8] == '{')
-      throw Error("is a safetensors file: name it .safetensors");
+      throw Error("is a safetensors file; rename it to .safetensors");
     if (bytes.ends_with('.') && std::string_view("(c]}").find(bytes[0]) != std::string_view::npos)
-      throw Error("is a pickle of protocol 0 or 1: store it with protocol 2 or a later one");
-    throw Error("is no file of torch, and no pickle");
+      throw Error("is a pickle of protocol 0 or 1; save it with protocol 2 or later");
+    throw Error("is neither a torch file nor a pickle");
   } catch (const Error& problem) {
     throw Error(file.string() + ": " + problem.what());
   }

@@ -29,7 +29,7 @@ struct Entry {
 /// Returns a member of a tensor's description.
 const json& member(const json& value, const char* key) {
   const auto found = value.is_object() ? value.find(key) : value.end();
-  if (found == value.end()) throw Error("it has no " + std::string(key));
+  if (found == value.end()) throw Error("missing " + std::string(key));
   return *found;
 }
 
@@ -39,11 +39,11 @@ Entry entry_of(const std::string& name, const json& value) try {
   const auto& shape = member(value, "shape");
   const auto& dtype = member(value, "dtype");
   if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), whole))
-    throw Error("its shape is not a list of whole numbers");
+    throw Error("its shape is not a list of non-negative integers");
   if (!offsets.is_array() || offsets.size() != 2 ||
       !std::all_of(offsets.begin(), offsets.end(), whole))
-    throw Error("its offsets are not two whole numbers");
-  if (!dtype.is_string()) throw Error("its dtype is not a name");
+    throw Error("its offsets are not two non-negative integers");
+  if (!dtype.is_string()) throw Error("its dtype is not a string");
   const auto type = type_named(&TensorType::safetensors, dtype.get<std::string>());
   Entry entry{name, type, {}, offsets[0], offsets[1]};
   for (const auto& side : shape) entry.shape.push_back(side.get<std::int64_t>());
@@ -67,12 +67,12 @@ std::vector<Entry> entries_of(const json& header, std::uint64_t size) {
   for (const auto& entry : entries) {
     if (entry.begin != at)
       throw Error("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
-                  ", but the one before ends at " + std::to_string(at));
+                  ", but the previous one ends at " + std::to_string(at));
     at = entry.end;
   }
   if (at != size)
-    throw Error("the tensors take " + std::to_string(at) + " bytes, but the file has " +
-                std::to_string(size) + " for them");
+    throw Error("the tensors take " + std::to_string(at) + " bytes, but the file contains " +
+                std::to_string(size) + " bytes of values");
   return entries;
 }
 
@@ -84,15 +84,16 @@ struct FileHeader {
 FileHeader read_header(const InputFile& in) {
   std::uint64_t length = 0;
   if (in.size() < sizeof length)
-    throw Error("is no safetensors file: it has only " + std::to_string(in.size()) + " bytes");
+    throw Error("is not a safetensors file: it has only " + std::to_string(in.size()) + " bytes");
   in.read(0, {reinterpret_cast<char*>(&length), sizeof length});
   if (length > std::min(in.size() - sizeof length, kMaxHeader))
-    throw Error("is no safetensors file, or it is cut off: the header would take " +
+    throw Error("is not a safetensors file or is truncated: the header size is " +
                 std::to_string(length) + " bytes");
   std::string text(length, '\0');
   in.read(sizeof length, text);
   auto members = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!members.is_object()) throw Error("is no safetensors file: the header is not a JSON object");
+  if (!members.is_object())
+    throw Error("is not a safetensors file: the header is not a JSON object");
   return {std::move(members), sizeof length + length};
 }
 
@@ -100,9 +101,9 @@ Metadata metadata_of(const json& header) {
   Metadata metadata;
   const auto found = header.find("__metadata__");
   if (found == header.end()) return metadata;
-  if (!found->is_object()) throw Error("its __metadata__ is no table of strings");
+  if (!found->is_object()) throw Error("its __metadata__ is not an object of strings");
   for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) throw Error("its __metadata__ has '" + key + "', which is no string");
+    if (!value.is_string()) throw Error("'" + key + "' in its __metadata__ is not a string");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -158,7 +159,7 @@ std::uint64_t write_safetensors(const std::filesystem::path& file, const NamedTe
   std::size_t size = 0;
   for (const auto& [name, tensor] : ordered) {
     if (name == "__metadata__" || header.contains(name))
-      throw Error(file.string() + ": the tensor name '" + name + "' is taken");
+      throw Error(file.string() + ": the tensor name '" + name + "' is reserved or used twice");
     header[name] = {{"dtype", name_of(&TensorType::safetensors, tensor.scalar_type())},
                     {"shape", tensor.sizes().vec()},
                     {"data_offsets", {size, size + tensor.nbytes()}}};

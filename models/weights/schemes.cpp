@@ -354,7 +354,7 @@ std::vector<std::string> scheme_names() {
 const Scheme& scheme_named(std::string_view name) {
   for (const auto& scheme : kSchemes)
     if (scheme.name == name) return scheme;
-  throw ConfigError("there are no names of '" + std::string(name) + "'" +
+  throw ConfigError("unknown naming scheme '" + std::string(name) + "'" +
                     suggestion(name, scheme_names()));
 }
 

@@ -46,8 +46,8 @@ bool check_seal(const Metadata& metadata, const NamedTensors& tensors) {
   const auto seal = metadata.find(kSeal);
   if (seal == metadata.end() || seal->second != seal_of(metadata, tensors))
     throw Error(
-        "its bytes have changed since it was written (they do not have the digest in its "
-        "metadata): it is damaged, or another program has changed it; take a copy that is whole");
+        "its bytes do not match the digest in its metadata: it is damaged, or another program has "
+        "changed it; use an intact copy");
   return true;
 }
 

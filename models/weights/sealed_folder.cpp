@@ -58,7 +58,7 @@ auto in_one_of_many(const fs::path& checkpoint, Work work) {
   } catch (const Error& problem) {
     const auto whole = whole_beside(checkpoint);
     if (whole.empty()) throw;
-    throw Error(fmt::format("{}; {} is whole", problem.what(), whole.string()));
+    throw Error(fmt::format("{}; {} is intact", problem.what(), whole.string()));
   }
 }
 
@@ -76,7 +76,7 @@ void write_sealed_state(const fs::path& folder, const json& state) {
 SealedState::SealedState(fs::path folder) : folder_(std::move(folder)) {
   auto sealed = json::parse(read_file(folder_ / kState), nullptr, /*allow_exceptions=*/false);
   if (!sealed.is_object() || !sealed.contains("state") || !sealed.contains("digest"))
-    throw Error(fmt::format("{} is not what was written: it is cut off, or overwritten", kState));
+    throw Error(fmt::format("{} is truncated or overwritten", kState));
   state_ = std::move(sealed.at("state"));
   if (sealed.at("digest") != digest_text(state_.dump()))
     throw Error(fmt::format("the bytes of {} have changed", kState));

@@ -73,9 +73,9 @@ auto in_checkpoint(const std::filesystem::path& folder, Work work) {
   try {
     return work();
   } catch (const NewerCheckpoint& problem) {
-    throw NewerCheckpoint("the checkpoint " + folder.string() + " " + problem.what());
+    throw NewerCheckpoint("checkpoint " + folder.string() + " " + problem.what());
   } catch (const std::exception& problem) {
-    throw Error("the checkpoint " + folder.string() + " is damaged: " + problem.what());
+    throw Error("checkpoint " + folder.string() + " is damaged: " + problem.what());
   }
 }
 

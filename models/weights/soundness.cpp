@@ -8,11 +8,11 @@
 namespace millrace {
 
 std::string Insistence::advice() const {
-  return how.empty() ? "" : "; to use these weights all the same: " + how;
+  return how.empty() ? "" : "; to use these weights anyway: " + how;
 }
 
 void Insistence::warn(const std::string& what) const {
-  log_warning("{}; used all the same ({})", what, how);
+  log_warning("{}; used anyway ({})", what, how);
 }
 
 std::optional<std::string> not_finite(const at::Tensor& value) {

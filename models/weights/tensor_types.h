@@ -37,20 +37,22 @@ inline constexpr std::array<TensorType, 10> kTensorTypes = {
      {at::kBool, "BOOL", "b1", "torch.BoolStorage"}}};
 
 inline constexpr std::string_view kBigEndian =
-    "its numbers are in big-endian order; store it on a little-endian machine";
+    "its numbers are in big-endian order; save it on a little-endian machine";
 
 /// Returns the type that a format calls `name`. Throws Error if it is unknown.
 inline at::ScalarType type_named(std::string_view TensorType::*format, std::string_view name) {
   for (const auto& known : kTensorTypes)
     if (!name.empty() && known.*format == name) return known.type;
-  throw Error("unknown type '" + std::string(name.substr(0, 40)) + "'; store fp32, fp16 or bf16");
+  throw Error("unknown type '" + std::string(name.substr(0, 40)) +
+              "'; save it as fp32, fp16 or bf16");
 }
 
 /// Returns a format's name of `type`. Throws Error if the format does not have that type.
 inline std::string_view name_of(std::string_view TensorType::*format, at::ScalarType type) {
   for (const auto& known : kTensorTypes)
     if (known.type == type && !(known.*format).empty()) return known.*format;
-  throw Error(std::string("tensors of type ") + c10::toString(type) + " cannot be stored");
+  throw Error(std::string("tensors of type ") + c10::toString(type) +
+              " cannot be saved in this format");
 }
 
 /// Returns the type in which a tensor's bytes are read from a file, since a byte that is neither 0

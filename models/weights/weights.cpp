@@ -76,7 +76,7 @@ class Loader {
     if (named && value.sizes().slice(1) == parameter.value.sizes().slice(1)) {
       if (chosen_->empty()) {
         report_.other_classes.push_back(parameter.name +
-                                        ": no class of the file is one of the model");
+                                        ": the file and the model have no class in common");
         return {};
       }
       went_by_name = true;
@@ -118,15 +118,15 @@ class Loader {
 void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
                    LoadReport& report) {
   if (from == to) return;
-  report.notes.push_back("rows of heads were taken by the names of their classes");
+  report.notes.push_back("loaded the rows of heads by class name");
   for (const auto& name : to)
     if (std::ranges::count(from, name) == 0) report.new_classes.push_back(name);
   std::vector<std::string> left;
   for (const auto& name : from)
     if (std::ranges::count(to, name) == 0) left.push_back(name);
   if (!left.empty())
-    report.notes.push_back(fmt::format("{} of its classes are not the model's, and not used: {}",
-                                       left.size(), some(left)));
+    report.notes.push_back(fmt::format(
+        "{} of its classes are not in the model and are not used: {}", left.size(), some(left)));
 }
 
 /// Returns the model's parameter for a tensor of a file; nullptr if not found.
@@ -161,7 +161,7 @@ std::vector<std::string> LoadReport::not_loaded() const {
   auto names = missing;
   names.insert(names.end(), mismatched.begin(), mismatched.end());
   names.insert(names.end(), other_classes.begin(), other_classes.end());
-  for (const auto& name : new_classes) names.push_back("the rows of class '" + name + "'");
+  for (const auto& name : new_classes) names.push_back("rows of class '" + name + "'");
   return names;
 }
 
@@ -181,7 +181,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
       continue;
     }
     if (!seen.insert(parameter->name).second)
-      throw Error(file.string() + ": has '" + parameter->name + "' twice");
+      throw Error(file.string() + ": tensor '" + parameter->name + "' occurs twice");
     loader.load(*parameter, tensor.value);
   }
   for (const auto& parameter : parameters)
@@ -189,41 +189,42 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
   report.initial.insert(report.initial.end(), report.missing.begin(), report.missing.end());
   if (const auto& bad = loader.bad; !bad.empty())
     use.insistence.object<Error>(fmt::format(
-        "{}: {}{}: the training that wrote it had diverged", file.string(), bad.front(),
-        bad.size() > 1 ? fmt::format(", and so in {} more", counted(std::ssize(bad) - 1, "tensor"))
+        "{}: {}{}; the training that wrote this file diverged", file.string(), bad.front(),
+        bad.size() > 1 ? fmt::format(", also in {} more", counted(std::ssize(bad) - 1, "tensor"))
                        : ""));
   if (loader.went_by_name)
     tell_of_names(names, use.classes, report);
   else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
            report.other_classes.empty())
-    use.insistence.object<Error>(fmt::format(
-        "{}: its classes are {}, the model's {}, and the detector does not say which rows of its "
-        "tensors belong to which class (Parameters::set_classes)",
-        file.string(), some(names), some(use.classes)));
+    use.insistence.object<Error>(
+        fmt::format("{}: its classes are {}, the model's are {}, and the detector does not declare "
+                    "which rows of its tensors belong to which class (Parameters::set_classes)",
+                    file.string(), some(names), some(use.classes)));
   if (loader.took_categories)
     report.notes.push_back(
-        "its heads have 90 classes, COCO's raw ids: the rows of the 80 categories were taken");
+        "its heads have 90 classes (COCO's raw category ids); loaded the rows of the 80 "
+        "categories");
   if (loader.has_classes() && report.scheme == "torchvision-2019")
     report.notes.push_back(
-        "its names are torchvision's of 2019: detectors published then want model.norm_eps = "
-        "0");
+        "its tensor names are torchvision's of 2019; detectors published then need model.norm_eps "
+        "= 0");
 
   if (report.loaded > 0) return report;
   auto& found = report.unused;
   for (const auto* misfits : {&report.mismatched, &report.other_classes})
     found.insert(found.end(), misfits->begin(), misfits->end());
-  throw Error(file.string() + ": nothing in it fits this model. It has " +
-              counted(std::ssize(found), "tensor") + " (" + some(found) + "); the model wants " +
+  throw Error(file.string() + ": no tensor matches this model. The file contains " +
+              counted(std::ssize(found), "tensor") + " (" + some(found) + "); the model needs " +
               some(report.missing));
 }
 
 void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file) {
   const auto bad = report.not_loaded();
   if (bad.empty()) return;
-  throw Error(fmt::format(
-      "{} does not fit this model: {} of {} tensors are missing, of other classes or of "
-      "another shape, such as {}; was it trained with another configuration?",
-      file, bad.size(), parameters, bad.front()));
+  throw Error(
+      fmt::format("{} does not match this model: {} of {} tensors are missing or have other "
+                  "classes or another shape, e.g. {}; was it trained with another configuration?",
+                  file, bad.size(), parameters, bad.front()));
 }
 
 void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
@@ -232,15 +233,15 @@ void check_frozen_loaded(const LoadReport& report, const std::vector<std::string
   for (const auto& name : frozen)
     if (std::ranges::count(report.initial, name) > 0) initial.push_back(name);
   if (initial.empty()) return;
-  insistence.object<Error>(fmt::format(
-      "{} has no values for {} that the configuration freezes, which would keep their initial "
-      "values for ever: {}; train them (model.backbone.freeze_at, optimizer.groups) or name "
-      "weights of this model",
-      file, counted(std::ssize(initial), "tensor"), some(initial)));
+  insistence.object<Error>(
+      fmt::format("{} contains no values for {} that the configuration freezes and that would keep "
+                  "their initial values: {}; train them (model.backbone.freeze_at, "
+                  "optimizer.groups) or use weights of this model",
+                  file, counted(std::ssize(initial), "tensor"), some(initial)));
 }
 
 void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file) {
-  log_info("{} of {} tensors from {} (names of {})", report.loaded, parameters.size(), file,
+  log_info("loaded {} of {} tensors from {} (names of {})", report.loaded, parameters.size(), file,
            report.scheme);
   for (const auto& note : report.notes) log_info("{}: {}", file, note);
   std::vector<std::string> random, constants;
@@ -256,7 +257,7 @@ void log_report(const LoadReport& report, const Parameters& parameters, const st
   warn_of("of heads for other classes keep their initial values", report.other_classes);
   warn_of("of the file are not used", report.unused);
   if (!report.new_classes.empty())
-    log_warning("rows of {} that {} does not know start from random values: {}",
+    log_warning("rows of {} missing in {} start from random values: {}",
                 report.new_classes.size() == 1 ? "the class" : "the classes", file,
                 joined(report.new_classes));
 }

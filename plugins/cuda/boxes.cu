@@ -90,7 +90,7 @@ void nms(const float* boxes, const std::uint8_t* valid, const std::int64_t* begi
   if (count == 0 || groups == 0) return;
   constexpr std::int64_t kMostWords = 4096;  // 32 KiB of shared memory: 262,144 boxes per group
   const auto words = words_for(most);
-  if (words > kMostWords) throw std::invalid_argument("nms: more than 262144 boxes in a group");
+  if (words > kMostWords) throw std::invalid_argument("nms: more than 262144 boxes in one group");
   auto* const overlaps = static_cast<Word*>(scratch);
   constexpr std::int64_t kMostGroups = 65535;  // limit of a grid's third dimension
   for (std::int64_t first = 0; first < groups; first += kMostGroups) {

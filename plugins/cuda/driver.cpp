@@ -30,19 +30,19 @@ std::string missing(const DriverFacts& facts) {
   if (facts.error.empty() && facts.count > 0) return {};
   const int major = facts.runtime / 1000;
   const auto* oldest = oldest_driver(major);
-  const auto wanted = oldest ? fmt::format("a driver from {} on, for CUDA {}", oldest, major)
-                             : fmt::format("a driver for CUDA {}", major);
+  const auto wanted = oldest ? fmt::format("NVIDIA driver {} or later for CUDA {}", oldest, major)
+                             : fmt::format("an NVIDIA driver for CUDA {}", major);
   if (facts.supports > 0 && facts.supports / 1000 < major)
     return fmt::format(
-        "it needs {}, and this machine's driver{} is for CUDA {}: update the driver, or use a "
-        "libtorch and a build for CUDA {}",
+        "requires {}; the installed driver{} supports CUDA {}: update the driver, or use libtorch "
+        "and a build for CUDA {}",
         wanted, facts.driver.empty() ? "" : " " + facts.driver, version_text(facts.supports),
         facts.supports / 1000);
-  const auto why = facts.error.empty() ? "CUDA counts 0" : facts.error;
-  if (facts.supports == 0) return fmt::format("it needs {}, and there is none: {}", wanted, why);
+  const auto why = facts.error.empty() ? "CUDA reports 0 devices" : facts.error;
+  if (facts.supports == 0) return fmt::format("requires {}, not found: {}", wanted, why);
   const auto hidden =
       facts.hides ? fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", facts.visible) : "";
-  return fmt::format("it needs an NVIDIA GPU, and there is none: {}{}", why, hidden);
+  return fmt::format("requires an NVIDIA GPU, not found: {}{}", why, hidden);
 }
 
 std::string driver_version(const std::string& text) {

@@ -46,7 +46,7 @@ __global__ void rasterize(PolygonTable polygons, const std::int64_t* objects, co
 void mask_targets(const PolygonTable& polygons, const std::int64_t* objects, const float* boxes,
                   std::int64_t count, int size, float* targets, Stream stream) {
   if (size < 1 || size > kMostTargetCells)
-    throw std::invalid_argument("mask_targets: 1 to 256 cells a side on a GPU");
+    throw std::invalid_argument("mask_targets: size must be 1 to 256 on a GPU");
   if (count == 0) return;
   rasterize<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(polygons, objects, boxes, size,
                                                                    targets);

@@ -44,7 +44,7 @@ ncclDataType_t type_of(const at::Tensor& values) {
     case at::kBFloat16:
       return ncclBfloat16;
     default:
-      throw Error("NCCL sums floats, doubles and their halves only");
+      throw Error("NCCL supports only float, double, half and bfloat16 tensors");
   }
 }
 
@@ -56,12 +56,12 @@ void check_own_gpus(const Cluster& cluster) {
   for (std::size_t rank = 1; !address.empty() && rank < all.size(); ++rank)
     for (std::size_t other = 0; other < rank; ++other)
       if (all[rank] == all[other])
-        throw Error(fmt::format(
-            "{} and {} compute on one GPU ({}): start one rank per GPU (mpirun --map-by "
-            "ppr:GPUS:node), and show each all GPUs of its host or one of its own "
-            "(CUDA_VISIBLE_DEVICES)",
-            cluster.name(static_cast<std::int64_t>(other)),
-            cluster.name(static_cast<std::int64_t>(rank)), all[rank]));
+        throw Error(
+            fmt::format("{} and {} use the same GPU ({}): start one rank per GPU (mpirun --map-by "
+                        "ppr:GPUS:node) and set CUDA_VISIBLE_DEVICES to all GPUs of the host or to "
+                        "one GPU per rank",
+                        cluster.name(static_cast<std::int64_t>(other)),
+                        cluster.name(static_cast<std::int64_t>(rank)), all[rank]));
 }
 
 /// NCCL's own sum adds half-precision values in half precision. The host does not wait for the
@@ -135,14 +135,14 @@ class NcclGradientSync final : public GradientSync {
     ncclUniqueId id{};
     if (cluster_.is_chief())
       if (const auto status = ncclGetUniqueId(&id); status != ncclSuccess)
-        throw Error(fmt::format("NCCL cannot begin: {}", ncclGetErrorString(status)));
-    const auto name = cluster_.broadcast("NCCL's name", {id.internal, sizeof(id.internal)});
+        throw Error(fmt::format("cannot initialize NCCL: {}", ncclGetErrorString(status)));
+    const auto name = cluster_.broadcast("NCCL unique id", {id.internal, sizeof(id.internal)});
     std::memcpy(id.internal, name.data(), sizeof(id.internal));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
     settle(ncclCommInitRankConfig(&nccl_, static_cast<int>(cluster_.size()), id,
                                   static_cast<int>(cluster_.rank()), &config),
-           "connection of GPUs");
+           "initialization");
   }
 
   /// Sends and receives in one NCCL group. Calls within a group are only queued; the end of the
@@ -167,7 +167,7 @@ class NcclGradientSync final : public GradientSync {
     const auto began = Clock::now();
     while (status == ncclInProgress) {
       const auto waited = Clock::now() - began;
-      if (waited > patience()) fail(what, "it does not end");
+      if (waited > patience()) fail(what, "timeout");
       if (waited > kAwake)
         std::this_thread::sleep_for(kPeriod);
       else
@@ -187,7 +187,7 @@ class NcclGradientSync final : public GradientSync {
   }
 
   [[noreturn]] void fail(const char* what, const std::string& why) {
-    log_error("{}: NCCL cannot sum '{}': {}", cluster_.name(), what, why);
+    log_error("{}: NCCL: '{}' failed: {}", cluster_.name(), what, why);
     if (nccl_) ncclCommAbort(nccl_);
     world_.abort(1);
   }
@@ -214,7 +214,7 @@ class NcclGradientSync final : public GradientSync {
           ncclCommGetAsyncError(nccl_, &status);
           // ncclInProgress means that another sum is being started.
           if (status != ncclSuccess && status != ncclInProgress) fail(what, reason(status));
-          if (Clock::now() - met > patience()) fail(what, "the GPUs do not end it");
+          if (Clock::now() - met > patience()) fail(what, "timeout on the GPU");
           std::this_thread::sleep_for(kPeriod);
         }
       } catch (const std::exception& problem) {
@@ -242,7 +242,7 @@ class NcclGradientSync final : public GradientSync {
 };
 
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
-    "cuda", "sums over NCCL, on a stream beside the backward pass",
+    "cuda", "sums with NCCL on a separate stream, overlapping the backward pass",
     [](const Config&, const Cluster& cluster, SumOrder order) -> std::unique_ptr<GradientSync> {
       return std::make_unique<NcclGradientSync>(cluster, order);
     }));

@@ -9,8 +9,8 @@
 #include "millrace/plugins/plugin.h"
 
 MILLRACE_PLUGIN_NEEDS(
-    "libcuda.so.1: the driver of an NVIDIA GPU (from 580 on for CUDA 13)\n"
-    "libtorch_cuda.so: the CUDA half of libtorch (MILLRACE_CUDA=1 scripts/setup)\n")
+    "libcuda.so.1: an NVIDIA driver (580 or later for CUDA 13)\n"
+    "libtorch_cuda.so: libtorch with CUDA (MILLRACE_CUDA=1 scripts/setup)\n")
 
 namespace millrace {
 namespace {

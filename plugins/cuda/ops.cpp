@@ -195,7 +195,7 @@ cuda::Regions regions_of(const at::Tensor& rois, const at::Tensor& levels) {
 template <typename T>
 cuda::Pyramid<T> pyramid_of(at::TensorList maps, double scale) {
   if (maps.size() > cuda::kMaxLevels)
-    throw std::invalid_argument("roi_align: at most 6 maps on a GPU");
+    throw std::invalid_argument("roi_align: at most 6 feature maps on a GPU");
   cuda::Pyramid<T> pyramid{};
   for (const auto& map : maps) {
     const auto level = static_cast<std::size_t>(pyramid.levels++);
@@ -221,7 +221,7 @@ void with_type(at::ScalarType type, F work) {
     case at::kBFloat16:
       return work(__nv_bfloat16{});
     default:
-      throw std::invalid_argument("a GPU takes float, half and bfloat16");
+      throw std::invalid_argument("a GPU supports only float, half and bfloat16");
   }
 }
 
@@ -314,7 +314,7 @@ at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begi
                         const at::Tensor& object_begins, const at::Tensor& objects,
                         const at::Tensor& boxes, std::int64_t size) {
   if (size < 1 || size > cuda::kMostTargetCells)
-    throw std::invalid_argument("mask_targets: 1 to 256 cells a side on a GPU");
+    throw std::invalid_argument("mask_targets: size must be 1 to 256 on a GPU");
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = boxes.size(0);
   const auto corners = plain(boxes), which = objects.contiguous();
@@ -394,7 +394,7 @@ void finish_convolution(const at::Tensor& y, const std::optional<at::Tensor>& bi
                         const std::optional<at::Tensor>& add, bool relu) {
   const c10::cuda::CUDAGuard guard(y.device());
   if (!y.is_contiguous(kChannelsLast) || (add && !add->is_contiguous(kChannelsLast)))
-    throw std::invalid_argument("finish_convolution_: tensors must be channels last");
+    throw std::invalid_argument("finish_convolution_: tensors must be channels-last");
   const auto own_bias = bias ? plain(*bias) : at::Tensor();
   with_type(y.scalar_type(), [&](auto zero) {
     using T = decltype(zero);

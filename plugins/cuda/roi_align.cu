@@ -144,7 +144,7 @@ void start_backward(const T* grad_output, const Regions& regions, const RoiAlign
 
 void check_cells(const RoiAlignSwitches& switches) {
   if (switches.rows > kMaxCells || switches.columns > kMaxCells)
-    throw std::invalid_argument("roi_align: at most 256 x 256 cells a region on a GPU");
+    throw std::invalid_argument("roi_align: output must be at most 256 x 256 on a GPU");
 }
 
 template <typename T>

@@ -7,7 +7,7 @@ namespace millrace::cuda {
 std::string nccl_version() { return "none"; }
 
 std::string sum_alone(float*, std::size_t, int, cudaStream_t) {
-  throw Error("this plug-in is built without NCCL (nccl.h, libnccl.so.2)");
+  throw Error("this plug-in was built without NCCL (nccl.h, libnccl.so.2)");
 }
 
 }  // namespace millrace::cuda

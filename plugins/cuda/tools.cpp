@@ -31,24 +31,24 @@ class CudaTools final : public DeviceTools {
  public:
   Facts facts() const override {
     int device = 0, driver = 0, runtime = 0;
-    check(cudaGetDevice(&device), "the current GPU");
+    check(cudaGetDevice(&device), "cannot query the current GPU");
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, device), "the GPU's properties");
-    check(cudaDriverGetVersion(&driver), "the driver's version");
-    check(cudaRuntimeGetVersion(&runtime), "the runtime's version");
+    check(cudaGetDeviceProperties(&properties, device), "cannot query the GPU's properties");
+    check(cudaDriverGetVersion(&driver), "cannot query the driver version");
+    check(cudaRuntimeGetVersion(&runtime), "cannot query the CUDA runtime version");
     const auto version = cuda::installed_driver();
     std::size_t free = 0, total = 0;
-    check(cudaMemGetInfo(&free, &total), "the GPU's memory");
+    check(cudaMemGetInfo(&free, &total), "cannot query the GPU's memory");
     return {{"GPU", properties.name},
             {"GPUs that this process sees", fmt::format("{}", c10::cuda::device_count())},
             {"compute capability", fmt::format("{}.{}", properties.major, properties.minor)},
             {"multiprocessors", fmt::format("{}", properties.multiProcessorCount)},
-            {"memory", fmt::format("{:.1f} GiB, {:.1f} GiB of it free",
-                                   static_cast<double>(total) / (1 << 30),
-                                   static_cast<double>(free) / (1 << 30))},
+            {"memory",
+             fmt::format("{:.1f} GiB, {:.1f} GiB free", static_cast<double>(total) / (1 << 30),
+                         static_cast<double>(free) / (1 << 30))},
             {"level-2 cache",
              fmt::format("{:.0f} MiB", static_cast<double>(properties.l2CacheSize) / (1 << 20))},
-            {"driver", version.empty() ? "not known" : version},
+            {"driver", version.empty() ? "unknown" : version},
             {"CUDA that the driver supports", cuda::version_text(driver)},
             {"CUDA runtime", cuda::version_text(runtime)},
             {"cuDNN", fmt::format("{}", at::detail::getCUDAHooks().versionCuDNN())},
@@ -89,7 +89,7 @@ class CudaTools final : public DeviceTools {
   }
 };
 
-MILLRACE_REGISTER(device_tools().add<NoOptions>("cuda", "an NVIDIA GPU's",
+MILLRACE_REGISTER(device_tools().add<NoOptions>("cuda", "NVIDIA GPU",
                                                 [] { return std::make_unique<CudaTools>(); }));
 
 }  // namespace

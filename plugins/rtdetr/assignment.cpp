@@ -88,9 +88,9 @@ class Augmenting {
 std::vector<std::int64_t> assign(std::span<const double> costs, std::int64_t rows,
                                  std::int64_t columns) {
   if (std::ssize(costs) != rows * columns)
-    throw std::invalid_argument("assign: takes a cost for each row and column");
+    throw std::invalid_argument("assign: number of costs is not rows * columns");
   for (const double cost : costs)
-    if (!std::isfinite(cost)) throw std::invalid_argument("assign: takes finite costs");
+    if (!std::isfinite(cost)) throw std::invalid_argument("assign: costs must be finite");
   if (rows <= columns) return Augmenting(costs, rows, columns).columns();
   std::vector<double> turned(costs.size());
   for (std::int64_t row = 0; row < rows; ++row)

@@ -281,15 +281,16 @@ at::Tensor deformable_attention(const at::Tensor& values, const MapSizes& sizes,
   }
   if (values.dim() != 4 || locations.dim() != 6 || weights.dim() != 5)
     throw std::invalid_argument(
-        "deformable_attention: takes values (N, S, M, D), locations (N, Q, M, L, P, 2) and weights "
-        "(N, Q, M, L, P)");
+        "deformable_attention: expected values (N, S, M, D), locations (N, Q, M, L, P, 2) and "
+        "weights (N, Q, M, L, P)");
   if (values.size(1) != places || locations.size(3) != std::ssize(sizes) ||
       locations.size(0) != values.size(0) || locations.size(2) != values.size(2) ||
       locations.size(5) != 2 || weights.sizes() != locations.sizes().slice(0, 5))
     throw std::invalid_argument(
-        "deformable_attention: values, locations, weights and the maps' sizes differ in images, "
-        "places, heads or points");
-  if (!values.is_cpu()) throw std::invalid_argument("deformable_attention: runs on the CPU only");
+        "deformable_attention: values, locations, weights and map sizes differ in images, "
+        "positions, heads or points");
+  if (!values.is_cpu())
+    throw std::invalid_argument("deformable_attention: only the CPU is supported");
   const auto type = values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return DeformableAttention::apply(values.to(type).contiguous(), locations.to(type).contiguous(),
                                     weights.to(type).contiguous(), sides);

@@ -28,7 +28,7 @@ using millrace::StepInfo;
 
 at::Device only_cpu(at::Device device) {
   if (!device.is_cpu())
-    throw ConfigError("rtdetr computes on the CPU only: set train.device = \"cpu\"");
+    throw ConfigError("rtdetr runs on the CPU only: set train.device = \"cpu\"");
   return device;
 }
 
@@ -36,8 +36,8 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
   const cv::Size size(std::max(batch.width, padded.width), std::max(batch.height, padded.height));
   if (size.width % 32 != 0 || size.height % 32 != 0)
     throw ConfigError(
-        "rtdetr takes images whose sides are multiples of 32: set data.divisor = 32 and a "
-        "data.short_side that it divides");
+        "rtdetr requires image sides that are multiples of 32: set data.divisor = 32 and "
+        "data.short_side to a multiple of 32");
   return size;
 }
 
@@ -202,6 +202,6 @@ std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& fact
 }
 
 MILLRACE_REGISTER(millrace::register_detector<RtDetr>(
-    "rtdetr", "RT-DETR and RT-DETRv2: a transformer without NMS, in real time"));
+    "rtdetr", "RT-DETR and RT-DETRv2: real-time detection transformer without NMS"));
 
 }  // namespace rtdetr

@@ -24,34 +24,35 @@ void YoloxOptions::use(NetworkSize published) {
 }
 
 void YoloxOptions::describe(Options& o) {
-  o.add("size", size, "the published network that depth, width and depthwise start from");
-  o.add("depth", depth, "factor of the number of bottlenecks, 3, 9, 9 and 3",
+  o.add("size", size, "published network that sets the defaults of depth, width and depthwise");
+  o.add("depth", depth, "multiplier of the number of bottlenecks (3, 9, 9 and 3)",
         {.min = 0.01, .max = 10})
       .decides(OfWeights::tensors);
-  o.add("width", width, "factor of the channels, 64 .. 1024", {.min = 0.0625, .max = 10})
+  o.add("width", width, "multiplier of the channels (64 to 1024)", {.min = 0.0625, .max = 10})
       .decides(OfWeights::tensors);
-  o.add("depthwise", depthwise, "3x3 convolutions are depthwise, followed by a pointwise one")
+  o.add("depthwise", depthwise, "use depthwise separable 3x3 convolutions")
       .decides(OfWeights::tensors);
-  o.add("norm", norm, "batch norm over the images of one rank, or of all",
+  o.add("norm", norm, "batch norm over the images of one rank (bn) or of all ranks (sync_bn)",
         {Norm::bn, Norm::sync_bn});
   o.add("random_size", random_size,
-        "[least, greatest] height that a training batch is resized to, in 32 pixels, another every "
-        "10 steps; none: batches stay as they are",
+        "[minimum, maximum] training height in units of 32 pixels, drawn anew every 10 steps; "
+        "empty = no resizing",
         {.min = 1, .max = 256});
-  o.add("l1_from", l1_from,
-        "epoch from which the L1 loss of the boxes is added; negative: it never is");
-  o.add("test.score_thresh", score_thresh, "detections must reach it", {.min = 0, .max = 1});
-  o.add("test.nms_thresh", nms_thresh, "IoU of the detections' NMS", {.min = 0, .max = 1});
-  o.add("test.detections_per_img", detections_per_img, "maximum per image", {.min = 1, .max = 1e5});
+  o.add("l1_from", l1_from, "first epoch with the L1 box loss; negative = never");
+  o.add("test.score_thresh", score_thresh, "minimum score of detections, inclusive",
+        {.min = 0, .max = 1});
+  o.add("test.nms_thresh", nms_thresh, "IoU threshold of NMS", {.min = 0, .max = 1});
+  o.add("test.detections_per_img", detections_per_img, "maximum number of detections per image",
+        {.min = 1, .max = 1e5});
   o.add("test.boxes", boxes,
-        "boxes in the original image: each side by its own scale, clipped (exact); or both by one "
-        "scale, unclipped, as the published figures (uniform)");
+        "mapping of boxes to the original image: each side by its own scale, clipped (exact), or "
+        "both by one scale, unclipped, as in the published results (uniform)");
 }
 
 void YoloxOptions::check(const Config& table) const {
   require(table, "random_size",
           random_size.empty() || (random_size.size() == 2 && random_size[0] <= random_size[1]),
-          "takes the least and the greatest size, such as [14, 26]");
+          "must be [minimum, maximum], e.g. [14, 26]");
 }
 
 }  // namespace millrace::yolox

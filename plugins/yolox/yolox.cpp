@@ -260,6 +260,6 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
 }
 
 MILLRACE_REGISTER(register_detector<Yolox>(
-    "yolox", "YOLOX: one stage without anchors, a decoupled head, SimOTA (nano to x)"));
+    "yolox", "YOLOX: one-stage, anchor-free, decoupled head, SimOTA (nano to x)"));
 
 }  // namespace millrace::yolox

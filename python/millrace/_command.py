@@ -39,9 +39,9 @@ class Arguments(argparse.ArgumentParser):
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(prog=f"trainer {name}", description=doc, allow_abbrev=False)
         volume = self.add_mutually_exclusive_group()
-        volume.add_argument("-v", "--verbose", action="store_true", help="log more")
+        volume.add_argument("-v", "--verbose", action="store_true", help="log more details")
         volume.add_argument("-q", "--quiet", action="store_true",
-                            help="show warnings, errors and the result alone")  # fmt: skip
+                            help="show only warnings, errors and the result")  # fmt: skip
 
     def error(self, message: str) -> NoReturn:
         raise WrongUse(message)
@@ -132,7 +132,7 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
             code = _complain(str(problem), problem.exit_code)
         sys.stdout.flush()
     except OSError as problem:  # a file has a name
-        where = problem.filename or "standard output cannot be written"
+        where = problem.filename or "cannot write to standard output"
         code = _complain(f"{where}: {problem.strerror}", max(code, FAILED))
     sys.stderr.flush()
     os._exit(code)  # what could not be written is not tried again

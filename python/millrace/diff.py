@@ -407,11 +407,11 @@ def weights_text(weights: dict[str, Any] | None) -> str:
 
 
 def main() -> int:
-    doc = "Tell what differs between two runs, and whether it decides results"
+    doc = "Show how two runs differ, and whether that affects results"
     arguments = _command.Arguments("diff", doc)
     add = arguments.add_argument
-    add("run", nargs=2, metavar="RUN", help="a run's folder; also of one that trains or was killed")
-    add("--json", action="store_true", help="print one JSON object in one line")
+    add("run", nargs=2, metavar="RUN", help="run folder, also of a running or killed run")
+    add("--json", action="store_true", help="print only one JSON object, on one line")
     given = arguments.read()
     a, b = read_runs(given.run)
     diff = RunsDiff(a, b, deciding_keys())

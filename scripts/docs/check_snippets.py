@@ -3,11 +3,11 @@
 
 usage: check_snippets.py TRAINER [ROOT]
 
-TOML is parsed, and `trainer config` must accept it: a part of a file stands on a recipe, or on what
-a comment names (pages.py). Of each line that calls `trainer` the command, its options and the keys
-of --set must exist, also where it stands in a sentence; so must targets of make, scripts, and
-options that a sentence names in code. Python and shell must parse, and docs/index.md must list
-every page of docs/. tests/docs compiles C++ and follows the tutorials.
+TOML must parse, and `trainer config` must accept it; a part of a file inherits a recipe, or the
+file that a comment names (pages.py). In each line and code span that calls `trainer`, the command,
+its options and the keys of --set must exist. So must targets of make, scripts, and options named
+in code spans. Python and shell must parse, and docs/index.md must list every page of docs/.
+tests/docs compiles the C++ and follows the tutorials.
 """
 
 import ast
@@ -78,8 +78,8 @@ class Program:
         """Returns the error of `trainer config` for a file; empty if it accepts the file."""
         ended = subprocess.run([self.trainer, "config", str(config)], capture_output=True,
                                text=True, cwd=config.parent)
-        said = ended.stderr.strip().removeprefix("trainer: error: ")
-        return said if ended.returncode else ""
+        error = ended.stderr.strip().removeprefix("trainer: error: ")
+        return error if ended.returncode else ""
 
 
 def toml_problems(program: Program, root: pathlib.Path, snippet: Snippet) -> Iterator[str]:
@@ -133,10 +133,10 @@ def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterato
         targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
         for word in line.split("#")[0].split()[1:]:
             if re.fullmatch("[a-z-]+", word) and word not in targets:
-                yield f"make has no target '{word}'"
+                yield f"make: unknown target '{word}'"
     for name in re.findall(r"(?<![\w./(])(?:scripts|configs|examples|tests)/[\w./-]*\w", line):
         if not (root / name).exists():
-            yield f"there is no {name}"
+            yield f"{name} does not exist"
     words = words_of(line)
     if not words or "..." in words[:1]:
         return
@@ -146,20 +146,20 @@ def command_problems(program: Program, root: pathlib.Path, line: str) -> Iterato
     if not command and words and not words[0].startswith("-"):
         if not line.startswith("trainer "):
             return  # a sentence about the program
-        yield f"trainer has no command '{words[0]}'"
+        yield f"trainer: unknown command '{words[0]}'"
         return
-    said = program.help[command] + program.help[""]
+    text = program.help[command] + program.help[""]
     for place, word in enumerate(words):
         option, equals, value = word.partition("=")
         if not re.fullmatch("--[a-z][a-z-]*", option):
             continue
-        if not re.search(rf"(?<![\w-]){option}(?![\w-])", said):
-            yield f"trainer {command} has no option {option}"
+        if not re.search(rf"(?<![\w-]){option}(?![\w-])", text):
+            yield f"trainer {command}: unknown option {option}"
         if option == "--set":
             setting = value if equals else "".join(words[place + 1:place + 2])
             key, has_value, _ = setting.partition("=")
             if has_value and not program.knows(key) and key not in {"K", *PLUGIN_KEYS}:
-                yield f"--set {key}: there is no such key"
+                yield f"--set {key}: unknown key"
 
 
 def syntax_problems(snippet: Snippet) -> Iterator[str]:
@@ -196,11 +196,11 @@ def prose_problems(program: Program, root: pathlib.Path, text: str) -> Iterator[
             table = TABLE.fullmatch(span)
             dotted = DOTTED.fullmatch(span)
             if table and not program.knows(table[1]) and table[1] not in PLUGIN_TABLES:
-                yield number, f"there is no table [{table[1]}]"
+                yield number, f"unknown table [{table[1]}]"
             elif (dotted and dotted[1].partition(".")[0] in program.heads
                   and not FILES.search(dotted[1]) and not program.knows(dotted[1])
                   and not dotted[1].startswith("backbone.body.")):  # the name of a tensor
-                yield number, f"there is no option {dotted[1]}"
+                yield number, f"unknown option {dotted[1]}"
 
 
 def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterator[str]:
@@ -215,7 +215,7 @@ def problems(program: Program, root: pathlib.Path, page: pathlib.Path) -> Iterat
         if snippet.language in ("", "sh", "console") and snippet.how != "output":
             for line, text in shell_lines(snippet):
                 for one in command_problems(program, root, text):
-                    if str(page).startswith(FOREIGN) and one.startswith("there is no "):
+                    if str(page).startswith(FOREIGN) and one.endswith(" does not exist"):
                         continue  # a file of another code base
                     yield f"{page}:{snippet.line + line + bool(snippet.language)}: {one}"
     if not str(page).startswith(FOREIGN):
@@ -234,7 +234,7 @@ def unlisted(root: pathlib.Path, pages: list[pathlib.Path]) -> Iterator[str]:
              for match in LINK.finditer((root / page).read_text(encoding="utf-8"))}
     for page in pages:
         if page.parts[0] == "docs" and page != index and str(page) not in links:
-            yield f"{page}:1: docs/index.md does not list it"
+            yield f"{page}:1: not listed in docs/index.md"
 
 
 def main() -> int:
@@ -246,7 +246,7 @@ def main() -> int:
     pages = [page for page in tracked(root, "*.md") if not str(page).startswith(HISTORY)]
     found = [one for page in pages for one in problems(program, root, page)]
     found += unlisted(root, pages)
-    print("\n".join(found) or f"the snippets of {len(pages)} pages are as the program has it")
+    print("\n".join(found) or f"{len(pages)} pages; all snippets match the program")
     return bool(found)
 
 

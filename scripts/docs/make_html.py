@@ -3,8 +3,8 @@
 
 usage: make_html.py [OUT]
 
-The reference is made of schema/reference.json, which a test compares with the program. Every
-warning is an error. OUT/html/index.html opens from a file; nothing is fetched from a network.
+The reference is made from schema/reference.json, which a test compares with the program. Every
+warning is an error. The pages can be opened as files and load nothing from a network.
 """
 
 import json

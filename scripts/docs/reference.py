@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The reference: what `trainer list --json` and --help say, as Markdown pages.
+"""The reference: the output of `trainer list --json` and --help as Markdown pages.
 
 usage: reference.py TRAINER
 
-Prints schema/reference.json, which the pages are made of without a built program; `make schema`
-writes it.
+Prints schema/reference.json, from which the pages are made without a built program. `make schema`
+writes that file.
 """
 
 import json
@@ -46,7 +46,7 @@ def type_of(default: str) -> str:
 def options_table(options: list[dict[str, Any]]) -> str:
     if not options:
         return "No options.\n"
-    rows = ["| option | type | default | legal values | what it is |", "|---|---|---|---|---|"]
+    rows = ["| option | type | default | legal values | description |", "|---|---|---|---|---|"]
     for option in options:
         default = f"`{option['default']}`"
         if option["follows"]:
@@ -62,8 +62,8 @@ def sentence(text: str) -> str:
 
 def component(kind: str, entry: dict[str, Any], level: str) -> str:
     table = KINDS[kind][1].format(name=entry["name"]) if kind in KINDS else ""
-    by = f" Brought by `{entry['plugin']}`." if entry.get("plugin") else ""
-    always = " It is in every run." if entry.get("in_every_run") else ""
+    by = f" Part of the plug-in `{entry['plugin']}`." if entry.get("plugin") else ""
+    always = " Active in every run." if entry.get("in_every_run") else ""
     text = f"{level} {entry['name']}\n\n{sentence(entry['doc'])}{always}{by}\n\n"
     if table:
         text += f"```toml\n{table}\n```\n\n"
@@ -71,9 +71,9 @@ def component(kind: str, entry: dict[str, Any], level: str) -> str:
 
 
 def tables_page(tables: list[dict[str, Any]]) -> str:
-    text = ("# Tables of a configuration\n\nThe keys that every configuration may have. Those of a "
-            "chosen component (a detector, a stage, a source, a callback) are on its own page and "
-            "stand in the same table as its `type`.\n")
+    text = ("# Tables of a configuration\n\nThe keys that every configuration may have. The keys "
+            "of a component (a detector, a stage, a source, a callback) are described on its own "
+            "page; they belong to the table that has its `type`.\n")
     for table in tables:
         name = table["name"]
         title = f"[{name}]" if name else "Before all tables"
@@ -137,9 +137,9 @@ def commands_of(trainer: str, *words: str) -> dict[str, str]:
 
 
 def commands_page(commands: dict[str, str]) -> str:
-    text = "# Commands\n\nWhat `--help` says of each.\n"
-    for words, said in commands.items():
-        text += f"\n## `trainer{' ' + words if words else ''}`\n\n```text\n{said.rstrip()}\n```\n"
+    text = "# Commands\n\nThe `--help` text of each command.\n"
+    for words, usage in commands.items():
+        text += f"\n## `trainer{' ' + words if words else ''}`\n\n```text\n{usage.rstrip()}\n```\n"
     return text
 
 

@@ -14,7 +14,7 @@ namespace {
 
 using testing::comes_to;
 
-TEST(ChildProcess, TellsHowItEnded) {
+TEST(ChildProcess, ReportsHowItEnded) {
   for (const auto& [command, failure] : std::map<std::string, std::string>{
            {"true", ""}, {"exit 3", "exit code 3"}, {"kill -9 $$", "signal 9"}}) {
     ChildProcess child(command, {});
@@ -23,7 +23,7 @@ TEST(ChildProcess, TellsHowItEnded) {
   }
 }
 
-TEST(ChildProcess, KeepsTheFirstPartOfWhatItSays) {
+TEST(ChildProcess, KeepsBeginningOfOutput) {
   ChildProcess child("echo out; echo err >&2; cat; yes | head -c 100000", {});
   ASSERT_TRUE(comes_to([&] { return child.has_ended(); }));
   const auto said = child.output();
@@ -31,7 +31,7 @@ TEST(ChildProcess, KeepsTheFirstPartOfWhatItSays) {
   EXPECT_EQ(said.size(), std::size_t{64} << 10);
 }
 
-TEST(ChildProcess, SeesWhatIsAddedToTheEnvironment) {
+TEST(ChildProcess, PassesAddedEnvironmentVariables) {
   ChildProcess child("echo $MILLRACE_STEP $HOME", {"MILLRACE_STEP=7", "HOME=/nowhere"});
   ASSERT_TRUE(comes_to([&] { return child.has_ended(); }));
   EXPECT_EQ(child.output(), "7 /nowhere\n");
@@ -44,7 +44,7 @@ pid_t read_id(const std::filesystem::path& file) {
   return id;
 }
 
-TEST(ChildProcess, EndsWithItsWholeGroupEvenWhereThatTakesNoHint) {
+TEST(ChildProcess, KillsWholeGroupThatIgnoresSigterm) {
   const testing::Scratch scratch;
   for (const std::string hint : {"", "trap '' TERM; "}) {
     const auto file = scratch.file("id", "");

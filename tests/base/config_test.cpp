@@ -25,7 +25,7 @@ class ConfigFiles : public ::testing::Test {
   testing::Scratch scratch_;
 };
 
-TEST_F(ConfigFiles, InheritsFromABaseAndKeepsWhereEachValueCameFrom) {
+TEST_F(ConfigFiles, InheritsValuesAndKeepsOrigins) {
   write("base.toml", "[train]\nseed = 1\nepochs = 12\n");
   const auto file = write("own.toml", "base = \"base.toml\"\n[train]\nepochs = 24\n");
 
@@ -58,20 +58,20 @@ TEST_F(ConfigFiles, AddsTablesWithPlacesToInheritedList) {
             "[{ type = \"read\" }, { type = \"crop\", after = \"read\" }]");
 }
 
-TEST_F(ConfigFiles, RefusesACircleOfBases) {
+TEST_F(ConfigFiles, RejectsCircularBases) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");
   EXPECT_THAT(message_of(file), HasSubstr("inherits from itself"));
 }
 
-TEST_F(ConfigFiles, AMissingBaseIsToldWithThePlaceThatAsksForIt) {
+TEST_F(ConfigFiles, ReportsMissingBaseWithItsPlace) {
   write("middle.toml", "\nbase = \"nosuch.toml\"\n");
   const auto file = write("own.toml", "base = \"middle.toml\"\n");
   EXPECT_THAT(message_of(file),
               AllOf(HasSubstr("middle.toml:2:8: base: "), HasSubstr("nosuch.toml")));
 }
 
-TEST_F(ConfigFiles, UnsetTakesBackWhatABaseSays) {
+TEST_F(ConfigFiles, UnsetRemovesKeysOfBase) {
   write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n[train]\nseed = 1\nepochs = 12\n");
   const auto file = write("own.toml",
                           "base = 'base.toml'\nunset = ['callbacks.pictures', 'train.seed']\n"
@@ -84,18 +84,20 @@ TEST_F(ConfigFiles, UnsetTakesBackWhatABaseSays) {
             to_toml(parse_config("callbacks = {}\n[train]\nseed = 3\n", "")));
 }
 
-TEST_F(ConfigFiles, UnsetOfWhatNobodySaidIsAnError) {
+TEST_F(ConfigFiles, RejectsUnsetOfUnknownKeys) {
   write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n");
   const auto complaint = [&](const std::string& unset) {
     return message_of(write("own.toml", "base = 'base.toml'\nunset = " + unset + "\n"));
   };
   EXPECT_THAT(complaint("['callbacks.picture']"),
               AllOf(HasSubstr("own.toml:2:10: "), HasSubstr("did you mean 'pictures'?")));
-  EXPECT_THAT(complaint("['callbacks.pictures.every.x']"), HasSubstr("says nothing"));
-  EXPECT_THAT(complaint("['']"), HasSubstr("says nothing"));
-  EXPECT_THAT(complaint("'callbacks'"), HasSubstr("takes a list of keys"));
+  EXPECT_THAT(complaint("['callbacks.pictures.every.x']"),
+              AllOf(HasSubstr("'callbacks.pictures.every.x'"), HasSubstr("base.toml")));
+  EXPECT_THAT(complaint("['']"), AllOf(HasSubstr("''"), HasSubstr("base.toml")));
+  EXPECT_THAT(complaint("'callbacks'"),
+              AllOf(HasSubstr("own.toml:2:9: unset"), HasSubstr("a list")));
   EXPECT_THAT(message_of(write("alone.toml", "unset = ['callbacks']\n")),
-              HasSubstr("this file has none"));
+              AllOf(HasSubstr("alone.toml:1:9: unset"), HasSubstr("`base`")));
 }
 
 /// Returns "a.a.a" with `levels` levels.
@@ -105,7 +107,7 @@ std::string deep_key(int levels) {
   return key;
 }
 
-TEST_F(ConfigFiles, RefuseWhatNestsTooDeepHoweverItIsWritten) {
+TEST_F(ConfigFiles, RejectsTooDeepNesting) {
   const auto many = deep_key(30000), few = deep_key(60);
   const auto repeated = [](const std::string& part, int times) {
     std::string text;
@@ -124,7 +126,7 @@ TEST_F(ConfigFiles, RefuseWhatNestsTooDeepHoweverItIsWritten) {
   EXPECT_THAT(message_of(write("empty.toml", ""), {many + "=1"}), HasSubstr("--set"));
 }
 
-TEST(Config, TakesDotsThatAreNoLevels) {
+TEST(Config, AcceptsDotsOutsideKeys) {
   std::string numbers = "x = [0.5", lines,
               text = "s = '" + deep_key(500) + "' # " + deep_key(500) + "\n";
   for (int i = 0; i < 500; ++i) {
@@ -135,18 +137,18 @@ TEST(Config, TakesDotsThatAreNoLevels) {
   EXPECT_EQ(testing::message_of<ConfigError>([&] { parse_config(text, "flat.toml"); }), "");
 }
 
-TEST(Config, SaysLineAndColumnOfASyntaxError) {
+TEST(Config, ReportsLineOfSyntaxError) {
   EXPECT_THAT(
       testing::message_of<ConfigError>([] { parse_config("[data]\nroot = \n", "my.toml"); }),
       HasSubstr("my.toml:2:"));
 }
 
-TEST_F(ConfigFiles, RefuseAnOverrideWithoutAKey) {
+TEST_F(ConfigFiles, RejectsOverrideWithoutKey) {
   for (const auto* text : {"=1", "train.seed", ".a=1", "a..b=1"})
     EXPECT_THAT(message_of(write("empty.toml", ""), {text}), HasSubstr("--set")) << text;
 }
 
-TEST(Config, PrintsTomlThatReadsBackEqual) {
+TEST(Config, PrintsTomlThatParsesBackEqual) {
   const std::string text =
       "a = 1\nb = 0.1\nc = \"x \\\"y\\\" \\n\"\nd = [1, 2]\n[t]\ne = true\n[[t.list]]\nf = "
       "1e-5\n[[t.list]]\nf = 2.0\n";
@@ -157,7 +159,7 @@ TEST(Config, PrintsTomlThatReadsBackEqual) {
   EXPECT_THAT(once, HasSubstr("[[t.list]]\nf = 1e-05\n"));
 }
 
-TEST(Config, LeavesAValueThatFollowsAnotherKeyToThatKey) {
+TEST(Config, OmitsValuesThatFollowAnotherKey) {
   auto table = parse_config("a = 1\nb = 2\n", "c.toml");
   table.find("b")->follows = true;
   table.find("b")->origin = {"t.c"};
@@ -166,7 +168,7 @@ TEST(Config, LeavesAValueThatFollowsAnotherKeyToThatKey) {
   EXPECT_THAT(to_toml(table, /*origins=*/true), ::testing::ContainsRegex("\n# b = 2 +# t.c\n"));
 }
 
-TEST_F(ConfigFiles, ThatAreMissingAreNamed) {
+TEST_F(ConfigFiles, ReportsMissingFile) {
   EXPECT_THAT(message_of("no/such.toml"), HasSubstr("no/such.toml"));
 }
 

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-TEST(Digest, IsXxh3WhateverTheProcessorCanDo) {
+TEST(Digest, MatchesXxh3OnAnyProcessor) {
   std::vector<std::uint8_t> bytes(100'000);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 31 >> 3);
   for (const std::size_t size : {0, 1, 240, 241, 4095, 4096, 4097, 99'999, 100'000})
@@ -19,7 +19,7 @@ TEST(Digest, IsXxh3WhateverTheProcessorCanDo) {
           << size << " bytes, seed " << seed;
 }
 
-TEST(Digest, Sha256IsThatOfTheStandard) {
+TEST(Digest, MatchesSha256TestVectors) {
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -28,7 +28,7 @@ TEST(Digest, Sha256IsThatOfTheStandard) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Digest, OfPartsIsThatOfTheWhole) {
+TEST(Digest, OfPartsEqualsDigestOfWhole) {
   const std::string whole(10'000, 'x');
   const std::string_view view = whole;
   const std::vector parts{view.substr(0, 1), view.substr(1, 5000), view.substr(5001)};

@@ -28,7 +28,7 @@ class Energy : public ::testing::Test {
   fs::path root_ = scratch_ / "powercap";
 };
 
-TEST_F(Energy, IsThatOfAllPackagesSinceTheMeterWasMade) {
+TEST_F(Energy, SumsPackagesSinceConstruction) {
   add_package("intel-rapl:0", 4e6);
   add_package("intel-rapl:1", 1e6);
   add_package("intel-rapl:0:0", 3e6);  // a part of package 0
@@ -40,7 +40,7 @@ TEST_F(Energy, IsThatOfAllPackagesSinceTheMeterWasMade) {
   EXPECT_DOUBLE_EQ(meter.joules().value(), 2.5);
 }
 
-TEST_F(Energy, GoesOnWhenACounterStartsAnew) {
+TEST_F(Energy, SurvivesCounterOverflow) {
   add_package("intel-rapl:0", 9e6);
   EnergyMeter meter(root_);
   add_package("intel-rapl:0", 0.5e6);
@@ -49,7 +49,7 @@ TEST_F(Energy, GoesOnWhenACounterStartsAnew) {
   EXPECT_DOUBLE_EQ(meter.joules().value(), 2);
 }
 
-TEST_F(Energy, IsNotKnownWithoutACounterThatCanBeRead) {
+TEST_F(Energy, IsUnknownWithoutReadableCounter) {
   EXPECT_FALSE(EnergyMeter(root_).joules());
   add_package("intel-rapl:0", 1e6);
   // a package without a counter: the sum would be incomplete

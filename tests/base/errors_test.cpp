@@ -9,15 +9,18 @@
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 const ComponentName kOwn{"callback", "hello"}, kOfPlugin{"callback", "hello", "hello.so"};
 
-TEST(Blaming, GivesWhatTheWorkGives) {
+TEST(Blaming, ReturnsResultOfWork) {
   EXPECT_EQ(blaming(kOwn, "describe", [] { return 7; }), 7);
 }
 
-TEST(Blaming, PutsComponentAndPlaceBeforeTheMessage) {
+TEST(Blaming, PrependsComponentAndPlace) {
   const auto fails = [] { throw std::out_of_range("too far"); };
   EXPECT_THAT([&] { blaming(kOwn, "after_step", fails); },
               ThrowsMessage<Error>("callback 'hello' failed in after_step: too far"));
@@ -25,13 +28,13 @@ TEST(Blaming, PutsComponentAndPlaceBeforeTheMessage) {
               ThrowsMessage<Error>("callback 'hello' of hello.so failed in after_step: too far"));
 }
 
-TEST(Blaming, NamesTheComponentEvenWhereItThrowsNoException) {
+TEST(Blaming, NamesComponentForNonExceptions) {
   EXPECT_THAT([] { blaming(kOwn, "describe", [] { throw 7; }); },
-              ThrowsMessage<Error>("callback 'hello' failed in describe: it threw something that "
-                                   "is no std::exception"));
+              ThrowsMessage<Error>(AllOf(StartsWith("callback 'hello' failed in describe: "),
+                                         HasSubstr("std::exception"))));
 }
 
-TEST(Blaming, LeavesAConfigErrorAndAddsThePlugin) {
+TEST(Blaming, KeepsConfigErrorAndAddsPlugin) {
   const auto refuses = [] { throw ConfigError("a.toml:3:1: no such key"); };
   EXPECT_THAT([&] { blaming(kOwn, "create", refuses); },
               ThrowsMessage<ConfigError>("a.toml:3:1: no such key"));
@@ -39,7 +42,7 @@ TEST(Blaming, LeavesAConfigErrorAndAddsThePlugin) {
               ThrowsMessage<ConfigError>("callback 'hello' of hello.so: a.toml:3:1: no such key"));
 }
 
-TEST(Sentence, IsWithoutTheStackOfLibtorch) {
+TEST(Sentence, OmitsStackOfLibtorch) {
   const std::string stack =
       "\nException raised from index_select_out_cpu_ at Indexing.cpp:1 (most recent call first):\n"
       "frame #0: c10::Error::Error\nframe #1: <unknown function>\n";
@@ -49,7 +52,7 @@ TEST(Sentence, IsWithoutTheStackOfLibtorch) {
       "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in the manual\n"
       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n" +
       stack);
-  EXPECT_TRUE(of_cuda.starts_with("CUDA error: device-side assert triggered (of this operation"));
+  EXPECT_TRUE(of_cuda.starts_with("CUDA error: device-side assert triggered ("));
   EXPECT_EQ(of_cuda.find('\n'), of_cuda.npos);
   EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "passed on";
   EXPECT_THAT([&] { blaming(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); }); },
@@ -61,11 +64,11 @@ TEST(Sentence, StatesFailedAllocationsInBytes) {
       "detect: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
       "memory: you tried to allocate 3145728 bytes. Error code 12 (Cannot allocate memory)\n"
       "frame #0: c10::ThrowEnforceNotMet + 0x6a\nframe #1: main\n");
-  EXPECT_EQ(said, "detect: out of memory: 3 MiB cannot be allocated");
+  EXPECT_THAT(said, AllOf(StartsWith("detect: out of memory: "), HasSubstr("3 MiB")));
   EXPECT_EQ(sentence_of(std::bad_alloc().what()), "out of memory");
 }
 
-TEST(Sentence, OmitsTheTagsOfTheJsonLibrary) {
+TEST(Sentence, OmitsTagsOfJsonLibrary) {
   EXPECT_EQ(sentence_of("a.json: [json.exception.parse_error.101] parse error at line 1"),
             "a.json: parse error at line 1");
   const std::string cut = "'[json.exception.parse_error";  // quoted text without an end

@@ -51,7 +51,7 @@ json written(std::string_view name) {
   return found;
 }
 
-TEST(Events, TheLastThousandAreKept) {
+TEST(Events, KeepsLastThousand) {
   for (int i = 0; i < 1500; ++i) Event(EventKind::stage, "many", "photo.jpg", i);
   const auto many = events_called("many");
   ASSERT_EQ(many.size(), EventRing::kKept);
@@ -59,14 +59,14 @@ TEST(Events, TheLastThousandAreKept) {
     EXPECT_EQ(many[i].number, static_cast<std::int64_t>(500 + i));
 }
 
-TEST(Events, StagesPushOutNothingElse) {
+TEST(Events, KeepsOtherKindsDespiteManyStages) {
   Event(EventKind::exchange, "agreement", "step 6", 5);
   for (int i = 0; i < 1500; ++i) Event(EventKind::stage, "crowd", "", i);
   ASSERT_EQ(events_called("agreement").size(), 1U);
   EXPECT_STREQ(events_called("agreement")[0].detail.data(), "step 6");
 }
 
-TEST(Events, WhatGoesOnIsSeenAndMarkedUntilItEnds) {
+TEST(Events, ReportsOpenEventUntilItEnds) {
   {
     const Event open(EventKind::callback, "goes on", "trigger");
     EXPECT_EQ(written("goes on").at("ph"), "B");
@@ -81,7 +81,7 @@ TEST(Events, WhatGoesOnIsSeenAndMarkedUntilItEnds) {
   EXPECT_LT(events_called("brief").size(), 100U) << "hooks that do nothing are not kept";
 }
 
-TEST(Events, MoreThanFitAtOnceAreSeenOnceTheyEnd) {
+TEST(Events, RecordsExcessOpenEventsWhenTheyEnd) {
   std::vector<std::unique_ptr<Event>> open;
   for (std::size_t i = 0; i < EventRing::kMostOpen + 10; ++i)
     open.push_back(std::make_unique<Event>(EventKind::data, "at once"));
@@ -90,7 +90,7 @@ TEST(Events, MoreThanFitAtOnceAreSeenOnceTheyEnd) {
   EXPECT_EQ(events_called("at once").size(), EventRing::kMostOpen + 10);
 }
 
-TEST(Events, ManyThreadsAndAReaderGetWholeRecords) {
+TEST(Events, ReadsWholeRecordsDuringWrites) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> writers;
   for (int t = 0; t < 4; ++t)
@@ -111,7 +111,7 @@ TEST(Events, ManyThreadsAndAReaderGetWholeRecords) {
   for (auto& writer : writers) writer.join();
 }
 
-TEST(Events, AreJsonWhateverTheNames) {
+TEST(Events, EscapesNamesInJson) {
   Event(EventKind::file, "odd", "a\"b\\c\n\x80\xff caf\xc3\xa9 \xed\xa0\x80.jpg").set_bytes(12);
   EXPECT_EQ(written("odd").at("args").at("detail"), "a\"b\\c??? caf\u00e9 ???.jpg");
   EXPECT_EQ(written("odd").at("args").at("bytes"), 12);
@@ -128,7 +128,7 @@ TEST(Events, AreJsonWhateverTheNames) {
   EXPECT_TRUE(begin.starts_with("images 1, 2") && begin.ends_with("~")) << begin;
 }
 
-TEST(Events, AWatcherSeesEachBeginAndEnd) {
+TEST(Events, CallsWatcherAtBeginAndEnd) {
   static std::vector<std::string> seen;
   static constexpr EventWatcher kWatcher{
       [](const EventRecord& event) {
@@ -169,7 +169,7 @@ struct LastEventsOf : ::testing::Test {
   json events() const { return json::parse(read_file(file_)).at("traceEvents"); }
 };
 
-TEST_F(LastEventsOf, AProcessThatASignalKillsAreLeftBehind) {
+TEST_F(LastEventsOf, KilledProcessAreWritten) {
   const std::pair<int, std::string> deadly[] = {{SIGSEGV, "SIGSEGV"},
                                                 {SIGBUS, "SIGBUS"},
                                                 {SIGABRT, "SIGABRT"},
@@ -192,12 +192,12 @@ TEST_F(LastEventsOf, AProcessThatASignalKillsAreLeftBehind) {
   }
 }
 
-TEST_F(LastEventsOf, AProcessThatAborts) {
+TEST_F(LastEventsOf, AbortedProcessAreWritten) {
   status_of([] { std::abort(); });
   EXPECT_EQ(events()[0].at("args").at("why"), "SIGABRT");
 }
 
-TEST_F(LastEventsOf, ARequestToEndAreWrittenAndTheProcessGoesOn) {
+TEST_F(LastEventsOf, TerminatedProcessAreWrittenAndItContinues) {
   const auto status = status_of([] { ::raise(SIGTERM); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
   EXPECT_EQ(events()[0].at("args").at("why"), "SIGTERM");
@@ -209,7 +209,7 @@ TEST_F(LastEventsOf, ARequestToEndAreWrittenAndTheProcessGoesOn) {
   EXPECT_EQ(events()[0].at("args").at("why"), "an error");
 }
 
-TEST_F(LastEventsOf, AreWrittenNowhereWithoutAPlace) {
+TEST_F(LastEventsOf, NoPlaceAreNotWritten) {
   EXPECT_FALSE(write_last_events("nothing"));
   EXPECT_EQ(last_events_file(), "");
   const LastEvents last(options());
@@ -217,7 +217,7 @@ TEST_F(LastEventsOf, AreWrittenNowhereWithoutAPlace) {
   EXPECT_TRUE(write_last_events("something"));
 }
 
-TEST_F(LastEventsOf, AreNotWrittenIntoAFolderOfOthers) {
+TEST_F(LastEventsOf, PrivatePlaceSkipSharedFolder) {
   auto mine = options();
   mine.is_private = true;
   std::filesystem::create_directory(file_.parent_path());

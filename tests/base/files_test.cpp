@@ -24,6 +24,7 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
@@ -48,7 +49,7 @@ class Files : public ::testing::TestWithParam<void (*)(const fs::path&, std::str
   testing::Scratch scratch_;
 };
 
-TEST_P(Files, OfASymbolicLinkTheTargetIsReplaced) {
+TEST_P(Files, ReplacesTargetOfSymbolicLink) {
   fs::create_directory(in_folder("disk"));
   write(in_folder("disk/a"), "old");
   fs::create_hard_link(in_folder("disk/a"), in_folder("disk/same"));
@@ -61,7 +62,7 @@ TEST_P(Files, OfASymbolicLinkTheTargetIsReplaced) {
   EXPECT_THAT(parts(), IsEmpty());
 }
 
-TEST_P(Files, OfALinkToNothingTheTargetIsMade) {
+TEST_P(Files, CreatesTargetOfDanglingLink) {
   fs::create_directory(in_folder("disk"));
   fs::create_symlink("disk/a", in_folder("link"));
   write(in_folder("link"), "new");
@@ -72,15 +73,15 @@ TEST_P(Files, OfALinkToNothingTheTargetIsMade) {
               ThrowsMessage<Error>(HasSubstr("No such file or directory")));
 }
 
-TEST_P(Files, LinksInACircleAreAnError) {
+TEST_P(Files, RejectsCircularLinks) {
   fs::create_symlink("b", in_folder("a"));
   fs::create_symlink("a", in_folder("b"));
   EXPECT_THAT([&] { write(in_folder("a"), "new"); },
-              ThrowsMessage<Error>(HasSubstr("a: cannot be written: Too many levels")));
+              ThrowsMessage<Error>(AllOf(HasSubstr("/a: "), HasSubstr("Too many levels"))));
   EXPECT_TRUE(fs::is_symlink(in_folder("a")));
 }
 
-TEST_P(Files, APipeIsWrittenTo) {
+TEST_P(Files, WritesToPipe) {
   ASSERT_EQ(::mkfifo(in_folder("pipe").c_str(), 0600), 0);
   auto reader = std::async(std::launch::async,
                            [&] { return read_file(in_folder("pipe"), {.pipes = Pipes::taken}); });
@@ -90,17 +91,17 @@ TEST_P(Files, APipeIsWrittenTo) {
   EXPECT_THAT(parts(), IsEmpty());
 }
 
-TEST_P(Files, ADeviceIsWrittenTo) {
+TEST_P(Files, WritesToDevice) {
   write("/dev/null", "nothing");
   fs::create_symlink("/dev/null", in_folder("link"));
   write(in_folder("link"), "nothing");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   EXPECT_THAT([&] { write("/dev/full", "no room"); },
-              ThrowsMessage<Error>(HasSubstr("/dev/full: cannot be written: No space left")));
+              ThrowsMessage<Error>(AllOf(HasSubstr("/dev/full: "), HasSubstr("No space left"))));
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
-TEST_P(Files, ADescriptorsNameIsWrittenTo) {
+TEST_P(Files, WritesToDescriptorPath) {
   const auto file = in_folder("open");
   const int open = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(open, 0);
@@ -113,13 +114,13 @@ TEST_P(Files, ADescriptorsNameIsWrittenTo) {
   EXPECT_TRUE(fs::is_empty(file.parent_path()));
 }
 
-TEST_P(Files, AFolderIsAnError) {
+TEST_P(Files, RejectsFolder) {
   fs::create_directory(in_folder("folder"));
   EXPECT_THAT([&] { write(in_folder("folder"), "new"); },
-              ThrowsMessage<Error>(HasSubstr("folder: cannot be written: Is a directory")));
+              ThrowsMessage<Error>(AllOf(HasSubstr("/folder: "), HasSubstr("Is a directory"))));
 }
 
-TEST_P(Files, PastTheFileSizeLimitIsAnErrorThatLeavesTheOldFile) {
+TEST_P(Files, KeepsOldFileBeyondSizeLimit) {
   write(in_folder("a"), "old");
   const auto child = ::fork();
   if (child == 0) {
@@ -141,7 +142,7 @@ TEST_P(Files, PastTheFileSizeLimitIsAnErrorThatLeavesTheOldFile) {
   EXPECT_THAT(parts(), IsEmpty());
 }
 
-TEST(ReadFile, RefusesPipesDevicesAndFolders) {
+TEST(ReadFile, RejectsPipesDevicesAndFolders) {
   const testing::Scratch scratch;
   const auto pipe = scratch / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -152,7 +153,7 @@ TEST(ReadFile, RefusesPipesDevicesAndFolders) {
       EXPECT_THAT(read, ThrowsMessage<Error>(HasSubstr(name)));
 }
 
-TEST(ReadFile, GivesUpAPipeWithoutAWriter) {
+TEST(ReadFile, RejectsPipeWithoutWriter) {
   const testing::Scratch scratch;
   const auto pipe = scratch / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -160,7 +161,7 @@ TEST(ReadFile, GivesUpAPipeWithoutAWriter) {
               ThrowsMessage<Error>(HasSubstr(pipe.string())));
 }
 
-TEST(ReadFile, WaitsForASlowWriterOfAPipe) {
+TEST(ReadFile, WaitsForSlowPipeWriter) {
   const testing::Scratch scratch;
   const auto pipe = scratch / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -200,7 +201,7 @@ TEST(FileLock, IsHeldByOneAtATime) {
   }
 }
 
-TEST(FileLock, GoesWithAProcessThatIsKilled) {
+TEST(FileLock, IsReleasedByKilledProcess) {
   const testing::Scratch scratch;
   int held[2];
   ASSERT_EQ(::pipe(held), 0);
@@ -213,16 +214,16 @@ TEST(FileLock, GoesWithAProcessThatIsKilled) {
   char byte = 0;
   ASSERT_EQ(::read(held[0], &byte, 1), 1);
   EXPECT_THAT(testing::message_of([&] { FileLock(scratch / "file"); }),
-              HasSubstr("in use by process " + std::to_string(child)));
+              HasSubstr("process " + std::to_string(child)));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(testing::message_of([&] { FileLock(scratch / "file"); }), "");
   for (const int end : held) ::close(end);
 }
 
-TEST(FileLock, SaysWhatCannotBeLocked) {
-  EXPECT_EQ(testing::message_of([] { FileLock("/nowhere/file"); }),
-            "/nowhere/file: cannot be locked: No such file or directory");
+TEST(FileLock, ReportsPathThatCannotBeLocked) {
+  EXPECT_THAT(testing::message_of([] { FileLock("/nowhere/file"); }),
+              AllOf(HasSubstr("/nowhere/file: "), HasSubstr("No such file")));
 }
 
 }  // namespace

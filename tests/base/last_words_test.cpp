@@ -17,16 +17,15 @@ struct Memory {
   ~Memory() { give_back(); }
 };
 
-TEST(LastWords, AreTheMessageOfWhatADestructorThrows) {
+TEST(LastWords, PrintMessageThrownByDestructor) {
   const auto end = [] {
     name_uncaught_exceptions();
     const Memory memory;
   };
-  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed),
-              "trainer: error: the device has met a fault");
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed), "the device has met a fault");
 }
 
-TEST(LastWords, OfAProcessThatThrewNothingAreItsCore) {
+TEST(LastWords, AbortWithoutException) {
   const auto end = [] {
     name_uncaught_exceptions();
     std::terminate();

@@ -35,7 +35,7 @@ void make(const fs::path& folder, const std::string& text, Existing existing) {
   part.publish();
 }
 
-TEST_F(PartFolders, HasItsNameOnceItIsPublishedAndNothingElseIsLeft) {
+TEST_F(PartFolders, RenameOnPublish) {
   {
     PartFolder part(scratch / "a/b/", Existing::refuse);
     write_file_atomically(part.path() / "text", "whole");
@@ -46,28 +46,28 @@ TEST_F(PartFolders, HasItsNameOnceItIsPublishedAndNothingElseIsLeft) {
   EXPECT_THAT(names_in(scratch / "a"), ElementsAre("b"));
 }
 
-TEST_F(PartFolders, LeavesNothingUnlessItIsPublished) {
+TEST_F(PartFolders, LeaveNothingUnlessPublished) {
   { const PartFolder part(scratch / "a", Existing::replace); }
   EXPECT_THAT(names_in(scratch / "."), IsEmpty());
 }
 
-TEST_F(PartFolders, ClearsWhatAKilledProcessLeft) {
+TEST_F(PartFolders, RemoveRemainsOfKilledProcess) {
   fs::create_directories(scratch / "a.part" / "deep");
   make(scratch / "a", "whole", Existing::refuse);
   EXPECT_THAT(names_in(scratch / "."), ElementsAre("a"));
   EXPECT_THAT(names_in(scratch / "a"), ElementsAre("text"));
 }
 
-TEST_F(PartFolders, RefusesWhatExistsAndWhatAnotherMakes) {
+TEST_F(PartFolders, RejectExistingAndLockedFolders) {
   const auto making = std::make_unique<PartFolder>(scratch / "a", Existing::refuse);
   EXPECT_THAT([&] { PartFolder(scratch / "a", Existing::refuse); },
-              ThrowsMessage<Error>(HasSubstr("in use by process")));
+              ThrowsMessage<Error>(HasSubstr("in use")));
   making->publish();
   EXPECT_THAT([&] { PartFolder(scratch / "a", Existing::refuse); },
-              ThrowsMessage<ConfigError>(HasSubstr("exists already")));
+              ThrowsMessage<ConfigError>(HasSubstr("already exists")));
 }
 
-TEST_F(PartFolders, TakesThePlaceOfAnOlderOne) {
+TEST_F(PartFolders, ReplaceExistingFolder) {
   make(scratch / "a", "old", Existing::replace);
   make(scratch / "a", "new", Existing::replace);
   EXPECT_EQ(read_file(scratch / "a" / "text"), "new");

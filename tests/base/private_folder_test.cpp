@@ -15,14 +15,14 @@ unsigned mode_of(const fs::path& folder) {
   return static_cast<unsigned>(fs::status(folder).permissions());
 }
 
-TEST(PrivateFolder, IsMadeForThisUserAlone) {
+TEST(PrivateFolder, IsCreatedForThisUserOnly) {
   const Scratch scratch;
   make_private_folder(scratch / "mine");
   EXPECT_EQ(mode_of(scratch / "mine"), 0700U);
   make_private_folder(scratch / "mine");
 }
 
-TEST(PrivateFolder, ClosesOneThatOthersCouldRead) {
+TEST(PrivateFolder, RemovesReadPermissionOfOthers) {
   const Scratch scratch;
   fs::create_directory(scratch / "mine");
   fs::permissions(scratch / "mine", static_cast<fs::perms>(0755));
@@ -30,7 +30,7 @@ TEST(PrivateFolder, ClosesOneThatOthersCouldRead) {
   EXPECT_EQ(mode_of(scratch / "mine"), 0700U);
 }
 
-TEST(PrivateFolder, RejectsOneThatOthersCouldWrite) {
+TEST(PrivateFolder, RejectsWritePermissionOfOthers) {
   const Scratch scratch;
   fs::create_directory(scratch / "open");
   for (const int mode : {0720, 0702, 0777}) {
@@ -50,7 +50,7 @@ TEST(PrivateFolder, RejectsLinksAndFiles) {
     EXPECT_THROW(make_private_folder(scratch / name), Error) << name;
 }
 
-TEST(PrivateFolder, RejectsOneOfAnotherUser) {
+TEST(PrivateFolder, RejectsFolderOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
   const Scratch scratch;
   make_private_folder(scratch / "other");

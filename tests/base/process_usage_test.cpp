@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-TEST(ProcessUsage, GrowsWithWhatIsUsed) {
+TEST(ProcessUsage, GrowsWithUse) {
   const auto cpu = cpu_seconds(), age = process_age();
   const auto memory = rss_bytes();
   const std::vector<char> used(64 << 20, 1);
@@ -21,7 +21,7 @@ TEST(ProcessUsage, GrowsWithWhatIsUsed) {
   EXPECT_TRUE(testing::comes_to([&] { return cpu_seconds() > cpu && process_age() > age; }));
 }
 
-TEST(FreeMemory, IsSomeOfWhatTheMachineHas) {
+TEST(FreeMemory, IsPositiveAndBelowTotal) {
   const auto free = free_memory();
   ASSERT_TRUE(free.has_value());
   EXPECT_GT(*free, 0);
@@ -29,7 +29,7 @@ TEST(FreeMemory, IsSomeOfWhatTheMachineHas) {
                        static_cast<double>(sysconf(_SC_PAGESIZE)));
 }
 
-TEST(FreeMemory, IsWhatALimitOfTheProcessLeaves) {
+TEST(FreeMemory, RespectsProcessLimit) {
   constexpr double kMore = 256 << 20;
   std::int64_t mapped = 0;  // in pages
   std::ifstream("/proc/self/statm") >> mapped;

@@ -27,14 +27,14 @@ TEST(Permutation, DiffersByEpochAndSeed) {
   EXPECT_LT(equal, 20);  // two expected by chance
 }
 
-TEST(Rng, IsAFunctionOfItsName) {
+TEST(Rng, DependsOnNameOnly) {
   Rng a{1, 2, 3}, b{1, 2, 3}, c{1, 3, 2};
   const auto first = a();
   EXPECT_EQ(first, b());
   EXPECT_NE(first, c());
 }
 
-TEST(Rng, UniformHasTheRightMeanAndSpread) {
+TEST(Rng, UniformMatchesMeanAndVariance) {
   Rng rng{7};
   double sum = 0, squares = 0;
   for (int i = 0; i < 100000; ++i) {
@@ -47,7 +47,7 @@ TEST(Rng, UniformHasTheRightMeanAndSpread) {
   EXPECT_NEAR(squares / 1e5, 1.0 / 3, 0.005);
 }
 
-TEST(Rng, BelowReachesEveryValueAlike) {
+TEST(Rng, BelowIsUniform) {
   Rng rng{9};
   int counts[6] = {};
   for (int i = 0; i < 60000; ++i) ++counts[rng.below(6)];

@@ -8,7 +8,7 @@ namespace {
 
 Clock::time_point at(int second) { return Clock::time_point(std::chrono::seconds(second)); }
 
-TEST(RecentRate, IsWhatWasAddedOverTheTimeSinceItBegan) {
+TEST(RecentRate, IsAddedAmountOverTime) {
   RecentRate rate;
   EXPECT_EQ(rate.per_second(at(1)), 0);
   rate.add(1000, at(1));  // starts the measurement
@@ -18,7 +18,7 @@ TEST(RecentRate, IsWhatWasAddedOverTheTimeSinceItBegan) {
   EXPECT_DOUBLE_EQ(rate.per_second(at(3)), 4);
 }
 
-TEST(RecentRate, FallsWhileNothingComes) {
+TEST(RecentRate, FallsWithoutAdditions) {
   RecentRate rate;
   rate.add(0, at(0));
   rate.add(4, at(1));

@@ -47,12 +47,12 @@ void expect_own_bytes(const fs::path& folder) {
   EXPECT_EQ(read_file(folder / "2"), bytes + "more") << "that of before has changed";
 }
 
-TEST(SharedBlocks, WritesTheFilesOwnBytes) {
+TEST(SharedBlocks, WriteGivenBytes) {
   const Scratch scratch;
   expect_own_bytes(scratch.path());
 }
 
-TEST(SharedBlocks, TakeNoRoomWhereTheFileSystemSharesThem) {
+TEST(SharedBlocks, TakeNoSpaceOnReflinkFileSystems) {
   const ReflinkDisk disk;
   if (!disk.ready()) GTEST_SKIP() << "needs root, mkfs.xfs and a loop device";
   auto bytes = noise(kSize, 1);

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-TEST(SpillingArray, HoldsTheSameWhereverItLies) {
+TEST(SpillingArray, ContainsSameValuesInMemoryAndFile) {
   const testing::Scratch scratch;
   std::vector<int> expected(10000);
   std::iota(expected.begin(), expected.end(), 7);
@@ -35,7 +35,7 @@ TEST(SpillingArray, HoldsTheSameWhereverItLies) {
   EXPECT_TRUE(SpillingArray<int>(Spill{scratch.path(), 0}).values().empty());
 }
 
-TEST(Spool, OutlivesItsFileAndForgetsReleasedPagesOnly) {
+TEST(Spool, MappingOutlivesSpoolAndReleasedPages) {
   const testing::Scratch scratch;
   std::string bytes(100000, 'x');
   bytes.front() = 'a', bytes.back() = 'z';
@@ -51,9 +51,9 @@ TEST(Spool, OutlivesItsFileAndForgetsReleasedPagesOnly) {
   EXPECT_EQ(text, bytes);
 }
 
-TEST(Spool, SaysWhereNoFileCanBeMade) {
+TEST(Spool, ReportsFolderItCannotWrite) {
   const testing::Scratch scratch;
-  MILLRACE_EXPECT_ERROR(Spool(scratch / "none"), scratch / "none", "no file can be made here");
+  MILLRACE_EXPECT_ERROR(Spool(scratch / "none"), scratch / "none", "cannot create");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class StatusFiles : public ::testing::Test {
   const Scratch run_;
 };
 
-TEST_F(StatusFiles, AreOfTheStartAskedFor) {
+TEST_F(StatusFiles, ReturnThoseOfGivenStart) {
   write(/*start=*/2, 0, 2);
   write(2, 1, 2);
   write(/*start=*/1, 2, 4);  // an earlier start with more ranks
@@ -46,7 +46,7 @@ TEST_F(StatusFiles, AreOfTheStartAskedFor) {
   EXPECT_TRUE(read_status_files(run_.path(), 3).empty());
 }
 
-TEST_F(StatusFiles, MayBeMissingOrDamaged) {
+TEST_F(StatusFiles, SkipMissingAndDamagedFiles) {
   EXPECT_TRUE(read_status_files(run_ / "none", 1).empty());
   write(1, 2, 4);
   write(0, R"({"format": 1, "start": 1, "rank": 0)");
@@ -57,7 +57,7 @@ TEST_F(StatusFiles, MayBeMissingOrDamaged) {
   EXPECT_EQ(files[2]["rank"], 2);
 }
 
-TEST_F(StatusFiles, RejectsRanksBeyondTheirNumber) {
+TEST_F(StatusFiles, RejectRanksBeyondWorldSize) {
   write(1, 5, 2);
   write(1, 1, std::int64_t{1} << 40);
   EXPECT_TRUE(read_status_files(run_.path(), 1).empty());
@@ -73,7 +73,7 @@ TEST(ProcessIdentity, RunsUntilItEnds) {
   EXPECT_EQ(is_running(other), std::nullopt);
 }
 
-TEST(ProcessIdentity, EndsWithAKillThatNobodyAwaits) {
+TEST(ProcessIdentity, IgnoresZombies) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const auto child = ::fork();

@@ -36,7 +36,7 @@ void expect_in_process(const std::function<bool()>& holds) {
   EXPECT_EQ(in_process([&] { ::_exit(holds() ? 0 : 1); }).first, 0);
 }
 
-TEST(StopSignals, NoteTheFirstAndDieOfTheSecond) {
+TEST(StopSignals, RecordFirstAndDieOfSecond) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     const auto [status, said] = in_process([&] {
       const StopSignals signals;
@@ -64,7 +64,7 @@ void raise_with(void* stack_pointer, int signal) {
       : "rbx", "rcx", "r11", "memory", "cc");
 }
 
-TEST(StopSignals, WriteNothingWhereTheStackPointerPointsIntoTheHeap) {
+TEST(StopSignals, LeaveHeapAtStackPointerUnchanged) {
   expect_in_process([] {
     constexpr std::size_t kSide = 64 << 10;
     std::vector<char> memory(2 * kSide, 'x');
@@ -76,7 +76,7 @@ TEST(StopSignals, WriteNothingWhereTheStackPointerPointsIntoTheHeap) {
 }
 #endif
 
-TEST(StopSignals, AreNotKilledByATerminalThatClosesTwice) {
+TEST(StopSignals, SurviveRepeatedHangUp) {
   expect_in_process([] {
     const StopSignals signals;
     for (int i = 0; i < 3; ++i) std::raise(SIGHUP);
@@ -84,7 +84,7 @@ TEST(StopSignals, AreNotKilledByATerminalThatClosesTwice) {
   });
 }
 
-TEST(StopSignals, LeaveAHangUpThatIsIgnored) {
+TEST(StopSignals, KeepIgnoredHangUpIgnored) {
   expect_in_process([] {
     ::signal(SIGHUP, SIG_IGN);
     const StopSignals signals;
@@ -93,7 +93,7 @@ TEST(StopSignals, LeaveAHangUpThatIsIgnored) {
   });
 }
 
-TEST(StopSignals, RestoreWhatWasBefore) {
+TEST(StopSignals, RestorePreviousHandlers) {
   const auto [status, said] = in_process([] {
     { const StopSignals signals; }
     std::raise(SIGTERM);
@@ -101,7 +101,7 @@ TEST(StopSignals, RestoreWhatWasBefore) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-TEST(StopSignals, ThatAreHeldWaitForAnAnswer) {
+TEST(StopSignals, ArriveAfterRelease) {
   expect_in_process([] {
     hold_stop_signals();
     std::raise(SIGTERM);
@@ -112,7 +112,7 @@ TEST(StopSignals, ThatAreHeldWaitForAnAnswer) {
   });
 }
 
-TEST(StopSignals, GiveUpOnWhatHangs) {
+TEST(StopSignals, ExitAfterTimeout) {
   const auto [status, said] = in_process([] {
     const StopSignals signals;
     StopSignals::give_up_after(1, 3, "gone\n");
@@ -123,7 +123,7 @@ TEST(StopSignals, GiveUpOnWhatHangs) {
   EXPECT_EQ(said, "gone\n");
 }
 
-TEST(ExitAtSignal, SaysWhyUnlessTheWorkIsDone) {
+TEST(ExitAtSignal, PrintsReasonUnlessWorkIsDone) {
   for (const bool is_done : {false, true}) {
     const auto [status, said] = in_process([&] {
       const ExitAtSignal signals(2, "nothing to save");

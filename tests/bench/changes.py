@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What has become faster or slower: the tables of docs/benchmarks.md beside those of a commit.
+"""Compares the tables of docs/benchmarks.md with those of a commit.
 
     tests/bench/changes.py [COMMIT]
 
-Prints each figure that differs by a tenth or more from the page at COMMIT (HEAD if it is left out),
-our figures and the peers', whose changes are the machine's; ratios are left out. `make bench` ends
-with it.
+Prints each value that differs by a tenth or more from the page at COMMIT (default: HEAD), ours and
+the peers'; changes of the peers are due to the machine. Ratios are omitted. `make bench` runs this
+last.
 """
 import re
 import subprocess
@@ -42,18 +42,18 @@ def main():
     commit = sys.argv[1] if len(sys.argv) > 1 else "HEAD"
     shown = subprocess.run(["git", "show", f"{commit}:{PAGE}"], text=True, capture_output=True)
     if shown.returncode:
-        sys.exit(f"there is nothing to compare with: {shown.stderr.strip()}")
+        sys.exit(f"cannot read {PAGE} at {commit}: {shown.stderr.strip()}")
     before = shown.stdout
     with open(PAGE) as file:
         now = file.read()
     if machines(before) != machines(now):
-        print(f"the page at {commit} is of other machines: {', '.join(machines(before))}")
+        print(f"the page at {commit} was measured on other machines: {', '.join(machines(before))}")
     old, rows = figures(before), []
     for key, value in figures(now).items():
         if old.get(key) and abs(value / old[key] - 1) >= LEAST:
             rows.append([*key, f"{old[key]:g}", f"{value:g}", f"{value / old[key]:.2f}x"])
-    show("changes", f"Figures that differ from those at {commit} by a tenth or more",
-         ["table", "row", "figure", "before", "now", "now / before"], rows)
+    show("changes", f"Values that differ from those at {commit} by a tenth or more",
+         ["table", "row", "column", "before", "now", "now / before"], rows)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Our evaluator beside its peers, side by side in one run: load, evaluate and summarise, whole
-processes.
+"""Compares our evaluator with peers in one run: load, evaluate and summarise, as whole processes.
 
     tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm keypoints]
                              [--gt G --dt-bbox B --dt-segm S --dt-keypoints K] [--slow] [--json]
 
-Without files of one's own, sets like val2017 are made under build/: 5,000 images with 100
-detections each (`trainer bench eval`), with 20 of persons with keypoints (made_keypoints.py), and
-118,287 images whose annotations alone are loaded. The peers are those of scripts/python-bench.txt
-that MILLRACE_PEERS_PYTHON (an interpreter) has; --slow adds one round of faster-coco-eval and of
-pycocotools. Missing ones are left out with a message. Rounds are interleaved. A peer's clock starts
-after its imports, ours with the process. CPU and peak memory are of the whole process, less, for
-peers, what an interpreter with the same imports takes.
-"times ours" is the ratio of a peer's time to ours of the same round: its median, least and most.
+Without given files, data sets like val2017 are made in build/: 5,000 images with 100 detections
+each (`trainer bench eval`), with 20 persons with keypoints (made_keypoints.py), and 118,287 images
+of which only the annotations are loaded. The peers are those of scripts/python-bench.txt that the
+Python MILLRACE_PEERS_PYTHON has; --slow adds one round of faster-coco-eval and of pycocotools.
+Missing peers are skipped with a message. Rounds are interleaved. A peer's clock starts after its
+imports, ours at the start of the process. CPU time and peak memory are those of the process, for
+peers minus those of an interpreter with the same imports. "times ours" is the ratio of a peer's
+time to ours in the same round: median, minimum and maximum.
 """
 import functools
 import json
@@ -109,7 +108,7 @@ def peer(python, name):
 
     empty, missing = start("nothing", "", "", "", 1)
     if empty is None:
-        print(f"{name} is left out: {missing}", file=sys.stderr)
+        print(f"skipping {name}: {missing}", file=sys.stderr)
     return measure if empty else None
 
 
@@ -117,7 +116,7 @@ def made_once(folder, make):
     """The folder of a set, which `make` has made."""
     done = os.path.join(folder, "made")
     if not os.path.exists(done):
-        print(f"making a set in {folder}", file=sys.stderr)
+        print(f"making a data set in {folder}", file=sys.stderr)
         make()
         open(done, "w").close()
     return folder
@@ -207,15 +206,15 @@ def main():
     arguments.add_argument("--threads", nargs="+", type=int, default=[2, 1])
     arguments.add_argument("--images", type=int, default=5000)
     arguments.add_argument("--load-images", type=int, default=118287,
-                        help="of the annotations that are loaded alone; 0: none")
+                        help="number of images of the annotations that are only loaded; 0 = none")
     arguments.add_argument("--gt")
     arguments.add_argument("--dt-bbox")
     arguments.add_argument("--dt-segm")
     arguments.add_argument("--dt-keypoints")
-    arguments.add_argument("--load", help="annotations of your own to load")
+    arguments.add_argument("--load", help="annotation file to load")
     arguments.add_argument("--slow", action="store_true",
-                        help="faster-coco-eval and pycocotools too, once")
-    arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
+                        help="also measure faster-coco-eval and pycocotools, once")
+    arguments.add_argument("--json", action="store_true", help="print one line of JSON at the end")
     a = arguments.parse_args()
     trainer = os.path.abspath(a.trainer)
     own = {"bbox": a.dt_bbox, "segm": a.dt_segm, "keypoints": a.dt_keypoints}

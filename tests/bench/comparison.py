@@ -1,4 +1,4 @@
-"""What comparisons with peers share: arguments, measuring programs by turns, tables, finding the
+"""Shared by comparisons with peers: arguments, interleaved measurements, tables, and the search for
 peers."""
 import argparse
 import json
@@ -11,7 +11,7 @@ import time
 
 
 def parser(doc, program, rounds):
-    """Of the script's arguments: the program that is measured, if any, and --rounds."""
+    """Returns a parser with the measured program, if any, and --rounds."""
     result = argparse.ArgumentParser(description=doc,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     if program:
@@ -61,7 +61,7 @@ def take_turns(measures, rounds, once=()):
             elif name == first:
                 sys.exit(f"{name}: {why}")
             else:
-                print(f"{name} is left out: {why}", file=sys.stderr)
+                print(f"skipping {name}: {why}", file=sys.stderr)
                 del measures[name]
                 answers.pop(name, None)
     return answers
@@ -70,7 +70,7 @@ def take_turns(measures, rounds, once=()):
 def show(name, title, header, rows, note=""):
     """Prints a table of text as Markdown that is aligned for a terminal, `note` below it. In the
     folder that `make bench` names, MILLRACE_BENCH_TABLES, it goes into NAME.md, for
-    docs/benchmarks.md (tables.py).
+    docs/benchmarks.md, and NAME.json, for docs/benchmarks.json (tables.py).
     """
     widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
 
@@ -84,6 +84,8 @@ def show(name, title, header, rows, note=""):
     if folder := os.environ.get("MILLRACE_BENCH_TABLES"):
         with open(os.path.join(folder, f"{name}.md"), "w") as out:
             out.write(f"**{title}**\n\n{text}\n")
+        with open(os.path.join(folder, f"{name}.json"), "w") as out:
+            json.dump({"title": title, "header": header, "rows": rows}, out)
 
 
 def ratio(others, own):
@@ -96,7 +98,7 @@ def interpreter():
     """The Python that has the peers, MILLRACE_PEERS_PYTHON; "", and a message, without it."""
     python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
     if not python:
-        print("the peers are left out: set MILLRACE_PEERS_PYTHON to an interpreter that has them",
+        print("skipping the peers; set MILLRACE_PEERS_PYTHON to a Python that has them",
               file=sys.stderr)
     return python
 
@@ -106,7 +108,7 @@ def photos():
     folder = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
                                           "coco_mini"))
     if not os.path.isdir(folder):
-        sys.exit(f"there are no photos in {folder} (set MILLRACE_TEST_DATA)")
+        sys.exit(f"photos not found in {folder}; set MILLRACE_TEST_DATA")
     return folder
 
 
@@ -116,7 +118,7 @@ def peers_folder(script):
     """
     folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
     if not os.path.exists(os.path.join(folder, script)):
-        print(f"the peers are left out: set MILLRACE_PEERS to the folder of {script}",
+        print(f"skipping the peers; set MILLRACE_PEERS to the folder of {script}",
               file=sys.stderr)
         return None
     return folder if interpreter() else None

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Our data flow beside its peers: images a second of CPU, memory and the time to the first batch.
+"""Compares our data flow with peers: images per CPU second, memory, time to the first batch.
 
     tests/bench/dataflow.py TRAINER [--rounds 5] [--seconds 1]
 
-All run on COCO photos (MILLRACE_TEST_DATA, default ../shared/data) with two threads or workers and
-batches of four, by turns, each peer in one process for all settings (flow_peers.py); medians are
-printed. The peers' stages are those of MILLRACE_PEERS (default ../shared/peers), run by
-MILLRACE_PEERS_PYTHON, an interpreter that has them; missing ones are left out with a message. Ours
-always carries polygons and run lengths along; the peers rasterise full-image masks where the
-setting says masks. It takes six minutes.
+All run on COCO photos (MILLRACE_TEST_DATA, default: ../shared/data) with two threads or workers and
+batches of four, in interleaved rounds, each peer in one process for all settings (flow_peers.py).
+Prints medians. The peers' stages are those of MILLRACE_PEERS (default: ../shared/peers), run by the
+Python MILLRACE_PEERS_PYTHON; missing peers are skipped with a message. Ours always keeps polygons
+and run lengths; the peers rasterise full-image masks in settings with masks. Takes six minutes.
 """
 import json
 import os

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""All benchmarks one after the other, their tables in docs/benchmarks.md, and what has changed:
-`make bench`.
+"""Runs all benchmarks, writes their tables to docs/benchmarks.md, and shows changes: `make bench`.
 
     tests/bench/everything.py BIN [--only NAME]...
 
-BIN is the folder of the programs, build/release/bin. What each prints is in build/bench/NAME.log.
-If one fails, the exit code is 1; the tables of the others are in the page all the same.
+BIN is the folder of the programs, build/release/bin. The output of each is in build/bench/NAME.log.
+If one fails, the exit code is 1, and the tables of the others are still written.
 """
 import argparse
 import os
@@ -33,7 +32,7 @@ BENCHMARKS = {
 
 
 def measure(name, words, environment):
-    """Runs one; whether it ended well."""
+    """Runs one benchmark. Returns True if it succeeded."""
     print(f"{name} ...", end=" ", flush=True)
     began = time.monotonic()
     with open(f"{OUT}/{name}.log", "w") as log:
@@ -41,7 +40,7 @@ def measure(name, words, environment):
                               env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     took = f"{(time.monotonic() - began) / 60:.1f} min"
     print(took if done.returncode == 0 else
-          f"failed after {took}, exit code {done.returncode}: see {OUT}/{name}.log", flush=True)
+          f"failed after {took}, exit code {done.returncode}; see {OUT}/{name}.log", flush=True)
     return done.returncode == 0
 
 
@@ -53,13 +52,14 @@ def main():
     a = arguments.parse_args()
     os.makedirs(OUT, exist_ok=True)
     for table in os.listdir(OUT):
-        if table.endswith(".md"):
+        if table.endswith((".md", ".json")):
             os.remove(os.path.join(OUT, table))
     environment = {**os.environ, "MILLRACE_BENCH_TABLES": os.path.abspath(OUT)}
     folder = os.path.abspath(a.bin)
     good = [measure(name, [word.format(folder) for word in words], environment)
             for name, words in BENCHMARKS.items() if not a.only or name in a.only]
     filled = subprocess.run([sys.executable, os.path.join(HERE, "tables.py"), OUT])
+    subprocess.run([sys.executable, os.path.join(HERE, "chart.py")])
     subprocess.run([sys.executable, os.path.join(HERE, "changes.py")])
     sys.exit(0 if all(good) and filled.returncode == 0 else 1)
 

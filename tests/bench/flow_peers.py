@@ -1,15 +1,14 @@
-"""Peers of the data flow, one in a process: run by dataflow.py, in an interpreter that has them.
+"""Peers of the data flow, one per process; dataflow.py runs this in a Python that has them.
 
     flow_peers.py NAME SETTINGS    SETTINGS: JSON, [{"title", "data", "short", ...}, ...]
 
 Prints one JSON object: title -> {"images_per_cpu_s", "value" (images/s), "check", "mib",
-"first_s"}. Settings are measured one after the other: "mib" is the peak of all processes so far, so
-order them by what they take. "first_s" goes from after the imports to the first batch.
+"first_s"}. "mib" is the peak of all processes so far, so settings must be ordered by their memory.
+"first_s" is the time from the end of the imports to the first batch.
 
-The stages are those of MILLRACE_PEERS (flow_*.py there), which must be in PYTHONPATH. Here is what
-those lack: SPDL's threads, torchdata's threads with OpenCV, and mosaics, which none of these
-programs has: four images by OpenCV, as the package yolox makes them (MosaicDetection), in the
-threads or processes of each.
+The stages are those of MILLRACE_PEERS (flow_*.py), which must be in PYTHONPATH. This file adds
+SPDL's threads, torchdata's threads with OpenCV, and mosaics, which none of these programs has: four
+images by OpenCV, as in the package yolox (MosaicDetection), in the threads or processes of each.
 """
 import functools
 import json

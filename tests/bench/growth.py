@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How cost grows: CPU time and memory against the size of each input, one table each.
+"""Growth of cost: CPU time and memory against the size of each input, one table per input.
 
     tests/bench/growth.py TRAINER [--rounds 1] [--only objects]
 
-Data sets are made for it, in a temporary folder. The last column says how the cost grows between
-the two largest sizes: 1 is in proportion to the input, 0 not at all, 2 with its square. CPU times
+Data sets are made in a temporary folder (1 GB). The last column is the exponent of the growth
+between the two largest sizes: 1 = proportional to the input, 0 = constant, 2 = quadratic. CPU times
 are those of all threads, memory is the peak of the process. Networks are the small ones of
-configs/, from random weights. Four minutes on two idle cores; the folder takes a gigabyte.
+configs/, with random weights. Takes four minutes on two idle cores.
 """
 import math
 import statistics

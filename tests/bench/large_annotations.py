@@ -5,11 +5,11 @@ the cache.
     tests/bench/large_annotations.py TRAINER [--images 500000] [--objects 20] [--gigabytes 11]
                                      [--limit-mib 1536] [--folder DIR] [--steps 5]
 
-A temporary folder in --folder (three times --gigabytes of room) gets a small sample data set, and
-annotations of so many images, which repeat its photos, with outlines of so many points that the
-JSON has the wanted size; objects stand in random order, as COCO's. `ulimit -d` bounds what is not
-a page of a file. Told are seconds, the peak of memory that is no page of a file (RssAnon), and of
-all that was resident, with pages of the cache that the kernel takes back when it needs them.
+Writes a small sample data set into a temporary folder in --folder (needs three times --gigabytes of
+space), with annotations of --images images that repeat its photos. Outlines have as many points as
+the size of the JSON requires; objects are in random order, like COCO's. `ulimit -d` limits memory
+that is not a page of a file. Prints seconds, the peak of such memory (RssAnon), and the peak of all
+resident memory, including pages of the cache that the kernel can take back.
 """
 import argparse
 import json
@@ -91,10 +91,10 @@ def main():
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("trainer")
     arguments.add_argument("--images", type=int, default=500000)
-    arguments.add_argument("--objects", type=int, default=20, help="of an image")
+    arguments.add_argument("--objects", type=int, default=20, help="number per image")
     arguments.add_argument("--gigabytes", type=float, default=11)
     arguments.add_argument("--limit-mib", type=int, default=1536)
-    arguments.add_argument("--folder", help="with room; default: TMPDIR")
+    arguments.add_argument("--folder", help="folder with enough space; default: TMPDIR")
     arguments.add_argument("--steps", type=int, default=5)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:

@@ -1,6 +1,6 @@
-"""Data sets of any size, made in seconds: so many images, objects of each and classes.
+"""Makes data sets with any number of images, objects per image and classes in seconds.
 
-Pictures are few and repeat; boxes and four-cornered outlines are the same for the same sizes.
+A few pictures repeat; boxes and outlines of four points are the same for the same sizes.
 """
 import json
 import os

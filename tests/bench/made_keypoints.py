@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a set of persons with keypoints: truth, and detections near and far from it.
+"""Makes a data set of persons with keypoints: truth, and detections close to it and far from it.
 
     tests/bench/made_keypoints.py FOLDER IMAGES DETECTIONS
 
-DETECTIONS of each image. FOLDER gets instances.json and keypoints.json.
+Writes instances.json and keypoints.json to FOLDER, with DETECTIONS detections per image.
 """
 import json
 import os

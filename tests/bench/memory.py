@@ -3,10 +3,10 @@
 
     tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn]
 
-For each detector: a training of some steps on COCO photos of 640x480 (of MILLRACE_TEST_DATA,
-default ../shared/data), with a checkpoint. The peak is that of its record.json. Detectors with
-regions start from ImageNet's weights, so that they have proposals, and count nearly all of them as
-foreground: as many as may be.
+For each detector: a training of a few steps on COCO photos of 640x480 (MILLRACE_TEST_DATA,
+default: ../shared/data), with a checkpoint. The peak is that of its record.json. Detectors with
+regions start from ImageNet weights, so that they have proposals, and count nearly all of them as
+foreground.
 """
 import argparse
 import copy

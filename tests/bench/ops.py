@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The operators of the detectors beside torchvision's CPU kernels, side by side in one run.
+"""Compares the operators of the detectors with torchvision's CPU kernels in one run.
 
     tests/bench/ops.py BENCH_OPS [--rounds 3] [--filter REGEX] [--json]
 
-BENCH_OPS is build/release/bin/bench_ops. MILLRACE_PEERS_PYTHON names an interpreter that has torch
-and torchvision; without it only our times are printed. Rounds are interleaved; each figure is the
-least of its rounds. Each side gets its tensors in the memory format that it works on. `check` is a
-number of the result: kept boxes, a mean; where the two differ, it is said.
+BENCH_OPS is build/release/bin/bench_ops. MILLRACE_PEERS_PYTHON is a Python that has torch and
+torchvision; without it only our times are printed. Rounds are interleaved; each time is the minimum
+of its rounds. Each side receives its tensors in the memory format that it uses. `check` is a
+value of the result, such as the number of kept boxes; differences are reported.
 """
 import json
 import os
@@ -152,13 +152,13 @@ def row(name, own, other):
 
 def main():
     arguments = parser(__doc__, "bench", rounds=3)
-    arguments.add_argument("--filter", default=".", help="which benchmarks, a regular expression")
-    arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
+    arguments.add_argument("--filter", default=".", help="regular expression of benchmarks to run")
+    arguments.add_argument("--json", action="store_true", help="print one line of JSON at the end")
     a = arguments.parse_args()
     python = interpreter()
     if python and subprocess.run([python, "-c", "import torchvision"],
                                  stderr=subprocess.DEVNULL).returncode:
-        print(f"torchvision is left out: {python} has none", file=sys.stderr)
+        print(f"skipping torchvision: not installed in {python}", file=sys.stderr)
         python = ""
 
     everything = {}

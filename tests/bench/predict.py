@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The predictor beside torchvision: from an image file to boxes and run lengths, Mask R-CNN R50-FPN
-at 800/1333.
+"""Compares the predictor with torchvision: from an image file to boxes and run lengths, Mask R-CNN
+R50-FPN at 800/1333.
 
     tests/bench/predict.py TRAINER BENCH_PREDICT [--rounds 3] [--photos 6] [--onnx MODEL.onnx]
 
@@ -9,7 +9,7 @@ batches of four, one thread and two, fp32 and bf16; the first answer after the s
 and its peak memory. torchvision (eager) is run by MILLRACE_PEERS_PYTHON, an interpreter that has it
 and pycocotools. With --onnx, the exported file in onnxruntime, if that interpreter has it.
 
-The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
+Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
 
 import argparse
@@ -176,7 +176,7 @@ def compare(a: argparse.Namespace, python: str, folder: str, model: str, files: 
                               ratio(values[name], values["millrace"])] if name in values
                              else ["", ""])
         found = {name: each[0]["objects"] for name, each in answers.items()}
-        print("objects an image: " + ", ".join(f"{name} {n:.1f}" for name, n in found.items()),
+        print("objects per image: " + ", ".join(f"{name} {n:.1f}" for name, n in found.items()),
               flush=True)
     show("predict", f"Detection of one image by the predictor library, medians of {a.rounds}",
          ["", "millrace", *(word for name in peers for word in (name, "times ours"))], rows)
@@ -186,7 +186,7 @@ def main() -> None:
     arguments = parser(__doc__, "trainer", rounds=3)
     arguments.add_argument("program", metavar="bench_predict")
     arguments.add_argument("--photos", type=int, default=6)
-    arguments.add_argument("--onnx", help="exported from the same weights, for onnxruntime")
+    arguments.add_argument("--onnx", help="model for onnxruntime, exported from the same weights")
     for name, kind in (("peer", str), ("precision", str), ("threads", int), ("batch", int),
                        ("turns", int)):
         arguments.add_argument("--" + name, type=kind, help=argparse.SUPPRESS)
@@ -203,7 +203,7 @@ def main() -> None:
         made, why = run([python or sys.executable, os.path.abspath(step.__file__), "peer",
                          "--peer", folder])
         if made is None:
-            sys.exit(f"weights are made by torchvision: {why}")
+            sys.exit(f"cannot make weights with torchvision: {why}")
         with open(os.path.join(folder, "annotations", "instances_val2017.json")) as f:
             names = [image["file_name"] for image in json.load(f)["images"]]
         files = [os.path.join(folder, "val2017", name) for name in names[:a.photos]]

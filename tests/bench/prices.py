@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What determinism and other promises cost: each as a share of a training step.
+"""The cost of determinism and other guarantees, as a share of a training step.
 
     tests/bench/prices.py TRAINER [--config configs/maskrcnn.toml] [--steps 40] [--rounds 3]
                           [--set K=V]... [--only NAME]
 
-Each price is the difference between two trainings that differ in one promise, in seconds and in
-seconds of CPU, as a share of a step. The two run by turns, once a round; start and end of a program
-are taken off by a training of one step. Medians are printed, with the lowest and the highest round.
-On a busy machine look at the seconds of CPU.
+Each price is the difference between two trainings that differ in one guarantee, in seconds and in
+CPU seconds, as a share of a step. The two run alternately, once per round; the time of start and
+end is subtracted, measured by a training of one step. Medians are printed, with the lowest and the
+highest round. On a busy machine, compare CPU seconds.
 """
 import contextlib
 import itertools
@@ -141,7 +141,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=40)
     arguments.add_argument("--batch", type=int, default=4, help="data.batch_size")
     arguments.add_argument("--set", action="append", default=[])
-    arguments.add_argument("--only", default="", help="the prices whose names have this in them")
+    arguments.add_argument("--only", default="", help="measure only prices with this in their name")
     a = arguments.parse_args()
     a.trainer = os.path.abspath(a.trainer)
     a.set.append(f"data.batch_size={a.batch}")

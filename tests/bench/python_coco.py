@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""millrace.coco beside its peers in Python, side by side in one run.
+"""Compares millrace.coco with peers in Python in one run.
 
     tests/bench/python_coco.py TRAINER [--rounds 5] [--iou bbox segm keypoints]
                                [--from files dicts arrays] [--images 5000] [--slow] [--json]
 
-Load annotations and detections, evaluate, accumulate, summarise: each a process of its own whose
-clock starts after the imports and, for dicts and arrays, after the detections are there. TRAINER
-makes the set (see coco_eval.py); people are made from its boxes. The interpreter is
-MILLRACE_PEERS_PYTHON; it must have millrace, by `pip install` or PYTHONPATH, and those peers that
-it lacks are left out. vernier is called by its own classes, which take all three forms, the others
-as pycocotools. Memory is the process's peak less what the imports take.
+Each process loads annotations and detections, evaluates, accumulates and summarises. Its clock
+starts after the imports and, for dicts and arrays, after the detections are loaded. TRAINER makes
+the data set (see coco_eval.py); people are made from its boxes. MILLRACE_PEERS_PYTHON is a Python
+that has millrace (`pip install` or PYTHONPATH); peers that it lacks are skipped. vernier is called
+by its own classes, which accept all three forms, the others like pycocotools. Memory is the peak of
+the process minus that of the imports.
 """
 import functools
 import json
@@ -122,10 +122,10 @@ def main():
                            default=["files", "dicts", "arrays"])
     arguments.add_argument("--threads", nargs="+", type=int, default=[2])
     arguments.add_argument("--images", type=int, default=5000)
-    arguments.add_argument("--detections", type=int, default=100, help="an image")
+    arguments.add_argument("--detections", type=int, default=100, help="number per image")
     arguments.add_argument("--slow", action="store_true",
-                           help="faster-coco-eval and pycocotools too, once")
-    arguments.add_argument("--json", action="store_true", help="one line of JSON at the end")
+                           help="also measure faster-coco-eval and pycocotools, once")
+    arguments.add_argument("--json", action="store_true", help="print one line of JSON at the end")
     a = arguments.parse_args()
     python = interpreter() or sys.exit(1)
     folder = f"build/bench-eval-{a.images}" + ("" if a.detections == 100 else f"-{a.detections}")

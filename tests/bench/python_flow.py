@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""millrace.data beside what else makes batches in Python, side by side in one run.
+"""Compares millrace.data with other Python libraries that make batches, in one run.
 
     tests/bench/python_flow.py [--rounds 3] [--seconds 5]
 
-COCO photos (MILLRACE_TEST_DATA, default ../shared/data), two threads or workers, batches of four,
-800 and 320 pixels: images a second of CPU, images/s, memory (the peak of all processes, shared
-pages once, less what the imports take), the first batch from a cold start, and the time from a
-saved place to the next batch, after 40 batches. The interpreter is MILLRACE_PEERS_PYTHON, with
-millrace by `pip install` or PYTHONPATH; peers that it lacks are left out. Their stages are those of
-MILLRACE_PEERS (default ../shared/peers, flow_torch.py and flow_opencv_serial.py), as fast as we
-could make them:
+Runs on COCO photos (MILLRACE_TEST_DATA, default: ../shared/data) with two threads or workers,
+batches of four, 800 and 320 pixels. Measures images per CPU second, images/s, memory (peak of all
+processes, shared pages once, minus that of the imports), time to the first batch, and time from a
+saved position after 40 batches to the next batch. MILLRACE_PEERS_PYTHON is a Python that has
+millrace (`pip install` or PYTHONPATH); peers that it lacks are skipped. Their stages are those of
+MILLRACE_PEERS (default: ../shared/peers, flow_torch.py and flow_opencv_serial.py), made as fast as
+possible:
 
     DataLoader        torch's, worker processes, torchvision's decode
     DataLoader cv2    the same with OpenCV, image by image
@@ -211,7 +211,7 @@ def main():
             print(json.dumps({"setting": title, "rows": rows}))
             continue
         own = rows["millrace"]
-        print(f"\n{title}: medians of {a.rounds}, and how many times ours that is"
+        print(f"\n{title}: medians of {a.rounds} rounds, and ratios to ours"
               f"\n  {'':<16}{'images/CPU s':>18}{'images/s':>18}{'MiB':>16}{'first batch, s':>18}"
               f"{'from a place, s':>18}{'pixels a slot':>15}")
         for name, row in rows.items():

@@ -60,7 +60,8 @@ int run(int argc, char** argv, const Cluster& cluster) {
   const std::vector<std::string> overrides(argv + 2, argv + argc);
   const Session session(resolve(load_config(argv[1], overrides)), cluster);
   const auto& recipe = session.recipe();
-  if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=12, say");
+  if (recipe.train.max_steps <= kWarmUp)
+    throw ConfigError("train.max_steps is too small; set it to e.g. 12");
   const auto data = open_train_data(recipe.data, recipe.sources);
   const auto detector = session.make_initial_detector(data.classes);
   const auto flow = session.plan(*detector, data).start_data({});
@@ -87,8 +88,9 @@ int run(int argc, char** argv, const Cluster& cluster) {
       sums_alone(cluster, detector->parameters(), precision_type(recipe.train.gradient_type));
   if (!cluster.is_chief()) return 0;
   fmt::print(
-      "{} ranks, {:.1f} MB of gradients: step {:.4f} s ({:.4f} s of CPU a rank), waits {:.4f} s "
-      "after the backward pass, the slowest rank {:.4f} s = {:.1f} % of the step; the sums alone "
+      "{} ranks, {:.1f} MB of gradients: step {:.4f} s ({:.4f} s of CPU per rank), wait after the "
+      "backward pass "
+      "{:.4f} s, minimum over ranks {:.4f} s = {:.1f} % of the step; the sums alone "
       "{:.4f} s\n",
       cluster.size(), 4e-6 * static_cast<double>(detector->parameters().trainable_count()),
       step_s / steps, cpu_s / steps, sync_s / steps, least_sync_s / steps,

@@ -5,7 +5,7 @@ that an H100 and an H200 need for them: docs/scaling.md.
     tests/bench/roofline.py                the tables of the page
     tests/bench/roofline.py --kernels      every kernel
     tests/bench/roofline.py --json         totals
-    tests/bench/roofline.py --check PAGE   whether the page shows what is printed
+    tests/bench/roofline.py --check PAGE   check that the page contains the output
 
 Everything follows from the shapes of the layers of configs/coco/mask_rcnn_R50_FPN_1x.toml, its
 norms frozen, the stem and C2 too. tests/bench/roofline_test.cpp compares FLOPs and parameters with
@@ -359,8 +359,9 @@ def main():
         shown = page.read()
     missing = [row for row in text.splitlines() if row not in shown.splitlines()]
     if missing:
-        sys.exit(f"{a.check} lacks what tests/bench/roofline.py prints:\n" + "\n".join(missing))
-    return print(f"{a.check} shows the tables")
+        sys.exit(f"{a.check} lacks lines of the output of tests/bench/roofline.py:\n" +
+                 "\n".join(missing))
+    return print(f"{a.check} contains the tables")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Our RT-DETR beside that of the package `transformers`: a training step and a detection, R18-vd.
+"""Compares our RT-DETR with that of `transformers`: a training step and a detection, R18-vd.
 
     tests/bench/rtdetr.py TRAINER [--rounds 2] [--steps 6]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data), resized to
 squares, and start from the same random weights, which the package writes. Training: 4 images of
 416, AdamW with clipped gradients, fp32, two threads. Detection: one image of 640, until the 300
-best boxes. The package is run by MILLRACE_PEERS_PYTHON, an interpreter that has torch, torchvision,
-scipy and transformers; without it there is nothing to compare.
+best boxes. MILLRACE_PEERS_PYTHON is a Python that has torch, torchvision, scipy and transformers;
+without it the comparison is skipped.
 
-The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
+Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
 import itertools
 import json

@@ -15,13 +15,13 @@ const Network kNetwork{8, {300e9, 4e-6}, {12.5e9, 14e-6}};
 
 std::vector<Gradient> buckets() { return in_buckets(mask_rcnn_gradients(), 25e6); }
 
-TEST(ScalingModel, OneGpuTakesWhatWasMeasured) {
+TEST(ScalingModel, OneGpuMatchesMeasurement) {
   const auto step = step_time(kCompute, 4, buckets(), 1, kNetwork);
   EXPECT_DOUBLE_EQ(step.total_s(), 2e-3 + 4 * 10e-3);
   EXPECT_DOUBLE_EQ(efficiency(kCompute, 4, buckets(), 1, kNetwork), 1);
 }
 
-TEST(ScalingModel, MoreGpusAreNeverMoreEfficient) {
+TEST(ScalingModel, EfficiencyFallsWithGpus) {
   for (const double between : {1e9, 12.5e9, 400e9})
     for (const double images : {1, 4, 12}) {
       auto network = kNetwork;
@@ -36,7 +36,7 @@ TEST(ScalingModel, MoreGpusAreNeverMoreEfficient) {
     }
 }
 
-TEST(ScalingModel, MoreImagesAGpuAreMoreEfficient) {
+TEST(ScalingModel, EfficiencyGrowsWithImages) {
   double before = 0;
   for (int images = 1; images <= 16; ++images) {
     const double now = efficiency(kCompute, images, buckets(), 64, kNetwork);
@@ -45,7 +45,7 @@ TEST(ScalingModel, MoreImagesAGpuAreMoreEfficient) {
   }
 }
 
-TEST(ScalingModel, SummingBehindTheBackwardPassHidesNothing) {
+TEST(ScalingModel, SumAfterBackwardHidesNothing) {
   double bytes = 0;
   for (const auto& bucket : buckets()) bytes += bucket.bytes;
   const std::vector<Gradient> at_once{{bytes, 1}};
@@ -54,7 +54,7 @@ TEST(ScalingModel, SummingBehindTheBackwardPassHidesNothing) {
   EXPECT_LT(step_time(kCompute, 4, buckets(), 16, kNetwork).exposed_s, late.exposed_s);
 }
 
-TEST(ScalingModel, AnAllReduceIsNoFasterThanItsLink) {
+TEST(ScalingModel, AllReduceRespectsLinkSpeed) {
   for (int gpus = 2; gpus <= 512; gpus *= 2) {
     const double rate = gpus <= 8 ? kNetwork.within.bytes_per_s : kNetwork.between.bytes_per_s;
     EXPECT_GE(all_reduce_s(1e8, gpus, kNetwork), 2.0 * (gpus - 1) / gpus * 1e8 / rate);
@@ -62,19 +62,19 @@ TEST(ScalingModel, AnAllReduceIsNoFasterThanItsLink) {
   EXPECT_EQ(all_reduce_s(1e8, 1, kNetwork), 0);
 }
 
-TEST(ScalingModel, SmallSumsOverManyNodesTakeATree) {
+TEST(ScalingModel, SmallSumsUseTree) {
   // A ring's latency grows with the number of nodes, a tree's with its logarithm.
   EXPECT_LT(all_reduce_s(1e3, 512, kNetwork), 2 * all_reduce_s(1e3, 64, kNetwork));
 }
 
-TEST(ScalingModel, TheExpectedMaximumIsTheKnownOne) {
+TEST(ScalingModel, ExpectedMaximumMatchesKnownValues) {
   EXPECT_EQ(expected_maximum(1), 0);
   EXPECT_NEAR(expected_maximum(2), 1 / std::sqrt(std::acos(-1.0)), 1e-9);
   EXPECT_NEAR(expected_maximum(3), 1.5 / std::sqrt(std::acos(-1.0)), 1e-9);
   EXPECT_NEAR(expected_maximum(100), 2.50759, 1e-4);  // Harter 1961
 }
 
-TEST(ScalingModel, BucketsKeepEveryByteAndWaitForTheirLastGradient) {
+TEST(ScalingModel, BucketsContainEveryGradient) {
   const auto all = in_buckets({{4, 0.9}, {3, 0.1}, {3, 0.2}, {1, 0.95}}, 5);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].bytes, 6);
@@ -83,7 +83,7 @@ TEST(ScalingModel, BucketsKeepEveryByteAndWaitForTheirLastGradient) {
   EXPECT_EQ(all[1].ready, 0.95);
 }
 
-TEST(ScalingModel, DataServersAreAsManyAsTheSlowerOfCoresAndLinkAsksFor) {
+TEST(ScalingModel, CountsDataServersByCoresAndLink) {
   const DataServer by_cores{
       .cores = 10, .images_per_core_s = 400, .link_bytes_per_s = 1e12, .image_bytes = 3e6};
   EXPECT_EQ(data_servers(4000, by_cores), 1);
@@ -108,13 +108,13 @@ void expect_within(const std::vector<Comparison>& all, const std::string& of, do
   EXPECT_GT(compared, 0) << of;
 }
 
-TEST(ScalingModel, MeetsThePublishedStepsWithinTheStatedErrors) {
+TEST(ScalingModel, MatchesPublishedSteps) {
   expect_within(published_steps(), "aws", 0.05);
   expect_within(published_steps(), "64 x", 0.05);
   expect_within(published_steps(), "256 x 1", 0.40);  // another code base, see the page
 }
 
-TEST(ScalingModel, MeetsThePublishedTrainingsWithinTheStatedErrors) {
+TEST(ScalingModel, MatchesPublishedTrainings) {
   expect_within(published_trainings(), "MLPerf", 0.06);
   expect_within(published_trainings(), "aws", 0.11);
 }

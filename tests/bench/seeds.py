@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How far a recipe's figures move: trains it with several seeds, on this processor's instructions
-and on AVX2's alone.
+"""The spread of a recipe's scores: trains it with several seeds, with all instructions of this
+processor and with AVX2 only.
 
 usage: tests/bench/seeds.py TRAINER OUT [--seeds 5] [--config configs/maskrcnn.toml] [--set K=V]...
 
-One run after another, each with all cores; two hours for five seeds of the sample recipe on two
-cores. Killed and started again, it goes on where it was. Prints a row a run and mean and standard
-deviation of the last evaluation of each kind.
+Runs one training at a time on all cores: two hours for five seeds of the sample recipe on two
+cores. If it was killed, it resumes. Prints a row per run, and mean and standard deviation of the
+last evaluation of each kind.
 """
 
 import argparse
@@ -20,7 +20,7 @@ INSTRUCTIONS = {"native": {}, "avx2": {"ONEDNN_MAX_CPU_ISA": "AVX2"}}
 
 
 def last_scores(run: pathlib.Path) -> dict:
-    """The figures of the last evaluation in metrics.jsonl."""
+    """Returns the scores of the last evaluation in metrics.jsonl."""
     scores = {}
     for line in run.joinpath("metrics.jsonl").read_text().splitlines():
         scores.update({k: v for k, v in json.loads(line).items() if k in ("bbox/AP", "segm/AP")})

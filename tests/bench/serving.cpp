@@ -4,6 +4,7 @@
 // tcp, curve, ipc, shared; socket and checked measure the kernel's part (serving/ways.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <barrier>
@@ -34,7 +35,7 @@ double cpu_seconds_of(pid_t process) {
   clockid_t clock{};
   timespec spent{};
   if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &spent) != 0)
-    throw Error("a server has ended");
+    throw Error("a server exited");
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
@@ -116,7 +117,7 @@ T number_in(std::string_view text) {
   T value{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc() || end != text.data() + text.size() || !(value > 0))
-    throw ConfigError(fmt::format("'{}' is no number above 0", text));
+    throw ConfigError(fmt::format("'{}' is not a positive number", text));
   return value;
 }
 
@@ -132,7 +133,7 @@ void read_option(std::string_view argument, Load& load) {
   else if (name == "servers")
     load.servers = number_in<int>(value);
   else
-    throw ConfigError(fmt::format("'{}' is no option", argument));
+    throw ConfigError(fmt::format("unknown option '{}'", argument));
 }
 
 }  // namespace

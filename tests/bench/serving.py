@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Our data server beside its peers: MB/s of batches of 4 x 800 x 1216 x 3 bytes from one process to
-another, what 100 images/s cost both of them, and how long a batch takes.
+"""Compares our data server with peers: MB/s of batches of 4 x 800 x 1216 x 3 bytes from one
+process to another, the cost of 100 images/s for both, and the latency of a batch.
 
     tests/bench/serving.py BENCH_SERVING [--rounds 5] [--seconds 2]
 
-All run by turns; the medians of the rounds are shown. The floors are a bare TCP socket, with and
+Rounds are interleaved; medians are printed. The lower bounds are a bare TCP socket, with and
 without our checksums, and memcpy within one process. The peers are serve.py of MILLRACE_PEERS
-(default ../shared/peers): tensorpack's send and receive, raw pyzmq and memcpy, run by
-MILLRACE_PEERS_PYTHON, an interpreter that has them; missing ones are left out with a message.
-Where the machine does other work, measure with priority: rates and shares by `chrt -r 1`, but
-latencies by `nice -n -20`, since what has taken all cores by `chrt` is stopped for 50 ms of each
-second, and the slowest batches show it.
+(default: ../shared/peers): tensorpack's send and receive, raw pyzmq and memcpy, run by the Python
+MILLRACE_PEERS_PYTHON; missing peers are skipped with a message. On a busy machine, measure with
+priority: rates and shares with `chrt -r 1`, but latencies with `nice -n -20`, because the kernel
+stops `chrt` processes that use all cores for 50 ms of each second, which the slowest batches show.
 """
 import itertools
 import os

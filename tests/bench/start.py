@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long a start takes: commands that only answer, and trainings to the end of their first step.
+"""Start times: commands that only print, and trainings up to the end of their first step.
 
     tests/bench/start.py TRAINER [--rounds 5] [--images 118287]
 
 The trainings are those of configs/maskrcnn.toml, over the sample data set and over annotations of
 COCO's size (471 MB) that repeat its photos, the first time and from the cache of annotations; the
-seconds are those of the log ("first step after"), counted from the start of the process. Medians,
-with the least and the most.
+seconds are those of the log line about the first step, counted from the start of the process.
+Prints medians, minima and maxima.
 """
 import os
 import re
@@ -27,17 +27,17 @@ def answers(trainer, folder):
     with open(faulty, "w") as file:
         file.write("[model\n")
     return {"trainer --help": [trainer, "--help"], "trainer list": [trainer, "list"],
-            "a configuration that is no TOML": [trainer, "run", faulty]}
+            "a configuration that is not TOML": [trainer, "run", faulty]}
 
 
 def answer(words):
-    """Seconds and peak MiB of a command, whatever its exit code."""
+    """Returns seconds and peak MiB of a command, for any exit code."""
     _, used = spent(["sh", "-c", '"$@" >/dev/null 2>&1 || :', "sh", *words])
     return used["wall"], used["mib"]
 
 
 def first_step(trainer, folder, data, cache):
-    """Seconds to the end of the first step, and peak MiB."""
+    """Returns the seconds to the end of the first step, and peak MiB."""
     words = [trainer, "run", CONFIG, "--out", os.path.join(folder, "runs"),
              "--set", "train.max_steps=1"]
     for key in "evaluate", "pictures", "checkpoint", "report":
@@ -47,10 +47,10 @@ def first_step(trainer, folder, data, cache):
     text, used = spent(["sh", "-c", f'"$@" 2>{log}', "sh", *words],
                        environment={"MILLRACE_CACHE": cache})
     with open(log) as file:
-        said = file.read()
+        lines = file.read()
     if text is None:
-        sys.exit(said)
-    return float(re.search(r"first step after ([0-9.]+) s", said)[1]), used["mib"]
+        sys.exit(lines)
+    return float(re.search(r"first step\D*([0-9.]+) s", lines)[1]), used["mib"]
 
 
 def row(name, measured):

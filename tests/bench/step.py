@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Our Mask R-CNN beside torchvision's: a training step and a detection up to run-length masks,
-R50-FPN.
+"""Compares our Mask R-CNN R50-FPN with torchvision's: a training step, and a detection up to
+run-length masks.
 
     tests/bench/step.py TRAINER [--rounds 3] [--steps 8]
 
@@ -9,11 +9,10 @@ from the same weights, which torchvision writes: random, frozen norms with the s
 photos, class scores spread until a photo gives a hundred detections. Training: 2 images of 512,
 stem and C2 frozen, fp32, two threads; the ground truth joins the proposals on both sides and random
 proposals hit next to nothing, so that mask regions are the photos' objects, the same number over an
-epoch (printed). Detection: 800/1333, one image, until COCO run lengths. torchvision is run by
-MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools; without it there is nothing to
-compare.
+epoch (printed). Detection: 800/1333, one image, until COCO run lengths. MILLRACE_PEERS_PYTHON
+is a Python that has torchvision and pycocotools; without it the comparison is skipped.
 
-The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
+Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
 import argparse
 import itertools
@@ -87,7 +86,7 @@ def compare(trainer, python, folder, a):
         print(f"  mask regions per step (torchvision): {regions:.1f}")
         rest = 1 - sum(k["share"] for k in answers["millrace"][-1]["profile"]
                        if k["name"] in ("convolution", "matrix product"))
-        print(f"  all but convolution and matrix product: {100 * rest:.1f} %")
+        print(f"  all except convolution and matrix product: {100 * rest:.1f} %")
 
 
 def compare_precisions(trainer, folder, a):
@@ -123,7 +122,7 @@ def main():
         make_data(data, folder)
         made, why = run([python, os.path.abspath(__file__), "peer", "--peer", folder])
         if made is None:
-            return print(f"the comparison is left out: {why}")
+            return print(f"skipping the comparison: {why}")
         compare(a.trainer, python, folder, a)
         compare_precisions(a.trainer, folder, a)
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""A training step of every detector by size, precision and images, beside torchvision's.
+"""Times a training step of every detector by size, precision and images, beside torchvision's.
 
     tests/bench/step_table.py TRAINER [--rounds 1] [--steps 2] [--all]
 
 R50-FPN, 80 classes, stem and C2 frozen, SGD, two threads; images of one size, cut to 512 on the
 longer side or to 800/1333, from the same COCO photos (640x480 of MILLRACE_TEST_DATA, default
-../shared/data). Mask R-CNN, Faster R-CNN and RetinaNet stand beside torchvision's on the same
-weights, in bf16 under its autocast, and as `torch.compile` makes the backbone (compiling is not
-timed). The others run alone: Cascade Mask R-CNN, and at squares of 512 YOLOX-s and RT-DETR R18-vd,
-whose packages yolox_step.py and rtdetr.py run.
+../shared/data). Mask R-CNN, Faster R-CNN and RetinaNet are compared with torchvision's on the same
+weights, in bf16 with its autocast, and with a backbone compiled by `torch.compile` (compilation is
+not timed). Measured without a peer: Cascade Mask R-CNN, and at squares of 512 YOLOX-s and RT-DETR
+R18-vd, whose packages yolox_step.py and rtdetr.py measure.
 
-Without --all, ten minutes on an idle machine: what takes longest is left out, 8 images but for one
-case, 2 of 800/1333, and most of what is compiled. Peers are run by MILLRACE_PEERS_PYTHON, an
-interpreter that has torchvision and pycocotools.
+Without --all, takes ten minutes on an idle machine: omits 8 images except in one case, 2 images of
+800/1333, and most compiled cases. MILLRACE_PEERS_PYTHON is a Python that has torchvision and
+pycocotools.
 """
 import argparse
 import itertools
@@ -120,8 +120,9 @@ def compare(trainer, folder, case, has_peer, a):
 
 def main():
     arguments = parser(__doc__, "trainer", rounds=1)
-    arguments.add_argument("--steps", type=int, default=2, help="that are timed, after two")
-    arguments.add_argument("--all", action="store_true", help="every case, for hours")
+    arguments.add_argument("--steps", type=int, default=2,
+                           help="number of timed steps, after two for warm-up")
+    arguments.add_argument("--all", action="store_true", help="measure every case; takes hours")
     arguments.add_argument("--peer", help=argparse.SUPPRESS)
     for name in "--detector", "--size", "--precision":
         arguments.add_argument(name, help=argparse.SUPPRESS)
@@ -141,7 +142,7 @@ def main():
             made, why = run([python, os.path.abspath(__file__), "peer", "--peer", folder,
                              "--detector", detector])
             if made is None:
-                print(f"torchvision's {detector} is left out: {why}", file=sys.stderr)
+                print(f"skipping torchvision's {detector}: {why}", file=sys.stderr)
             else:
                 peered.add(detector)
         rows = [compare(a.trainer, folder, case, case[0] in peered, a) for case in cases(a.all)]

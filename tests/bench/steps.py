@@ -127,7 +127,7 @@ def compare_package(doc, script, peer, our_sets, write_weights, measure):
         make_data(data, folder)
         made, why = theirs(python, script, ["--peer", folder])
         if made is None:
-            return print(f"{peer} is left out: {why}", file=sys.stderr)
+            return print(f"skipping {peer}: {why}", file=sys.stderr)
         slug = os.path.basename(script).partition("_")[0].removesuffix(".py")
         for kind, title, inference, size in (
                 ("step", f"Training step of 4 x 416 beside {peer}", False, 416),

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Puts the tables of a `make bench` into docs/benchmarks.md, with the commit and the machine.
+"""Puts the tables of a `make bench` into docs/benchmarks.md, and as JSON into docs/benchmarks.json,
+with the commit and the machine.
 
     tests/bench/tables.py FOLDER [PAGE]
 
-FOLDER has a NAME.md for each table that was measured (comparison.show). In PAGE, docs/benchmarks.md
-if it is left out, what stands between `<!-- table NAME -->` and the next `<!-- end -->` is replaced
-by NAME.md; what was not measured stays as it is. A table without a place in the page is an error.
+FOLDER contains a NAME.md for each measured table (comparison.show). In PAGE (default:
+docs/benchmarks.md), the text between `<!-- table NAME -->` and the next `<!-- end -->` is replaced
+by NAME.md; other tables are kept. A table without a place in the page is an error.
 """
 import datetime
+import json
 import os
 import re
 import subprocess
@@ -48,6 +50,15 @@ def main():
 
     with open(page, "w") as file:
         file.write(PLACE.sub(fill, text))
+    everything = page.removesuffix(".md") + ".json"
+    with open(everything) as file:
+        tables = json.load(file)
+    for name in measured:
+        with open(os.path.join(folder, f"{name}.json")) as file:
+            tables[name] = {**json.load(file), "measured": said}
+    with open(everything, "w") as file:
+        json.dump(tables, file, indent=1, ensure_ascii=False)
+        file.write("\n")
     print(f"{page}: {len(measured)} tables")
 
 

@@ -7,6 +7,7 @@
 // prints the seconds per step of both, interleaved, and the memory of the process over time.
 #include <ATen/ops/equal.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,7 +99,7 @@ struct Bench {
     const auto flow = start_train_flow(recipe.data, recipe.stages, data, seed());
     while (std::ssize(batches) < recipe.train.max_steps) {
       auto delivery = flow->next();
-      if (!delivery) throw Error("the data has too few batches");
+      if (!delivery) throw Error("too few batches in the data");
       batches.push_back(std::move(delivery->value));
     }
   }
@@ -142,7 +143,8 @@ int run(int argc, char** argv) {
   const std::vector<std::string> overrides(argv + 2, argv + argc);
   auto recipe = resolve(load_config(argv[1], overrides));
   if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=40, say");
-  if (recipe.optimizer.accumulate > 1) throw ConfigError("the bare loop takes a batch a step");
+  if (recipe.optimizer.accumulate > 1)
+    throw ConfigError("the bare loop needs optimizer.accumulate = 1");
   recipe.callbacks.push_back({"stopwatch", "stopwatch", Config{}});
   const Session session(std::move(recipe));
   Bench bench{.session = session};
@@ -162,14 +164,14 @@ int run(int argc, char** argv) {
     cpu += whole.mean_cpu_s() / bare.mean_cpu_s() / kRounds;
     for (std::size_t i = 0; i < weights.size(); ++i)
       if (!at::equal(weights[i].second, whole_weights.at(i).second))
-        throw Error(fmt::format("{} ended with other values", weights[i].first));
+        throw Error(fmt::format("final values of {} differ", weights[i].first));
     const auto& mib = whole.resident_mib;
     fmt::print(
         "  resident MiB at the first counted step, half way, at the end: {:.0f}, {:.0f}, {:.0f}\n",
         mib.front(), mib[mib.size() / 2], mib.back());
   }
   fmt::print("  {:<10}{:>9.4f}x{:>9.4f}x{:>9.4f}x\n", "whole/bare", median, mean, cpu);
-  fmt::print("  both ended with the same weights\n");
+  fmt::print("  both trainings end with the same weights\n");
   fs::remove_all(output);
   return 0;
 }

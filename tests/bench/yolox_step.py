@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Our YOLOX beside the package `yolox`: a training step and a detection up to boxes, YOLOX-s.
+"""Compares our YOLOX with the package `yolox`: a training step and a detection up to boxes.
 
     tests/bench/yolox_step.py TRAINER [--rounds 2] [--steps 6]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data), padded to a
 square, and start from the same weights, which the package writes: random, with scores that give
 hundreds of detections. Training: 4 images of 416, SGD, fp32, two threads. Detection: one image of
-640, until the boxes after NMS. The package is run by MILLRACE_PEERS_PYTHON, an interpreter that has
-torch, torchvision and `yolox` (see tests/plugins/yolox/reference.py); without it there is nothing
-to compare.
+640, until the boxes after NMS. MILLRACE_PEERS_PYTHON is a Python that has torch, torchvision and
+`yolox` (see tests/plugins/yolox/reference.py); without it the comparison is skipped.
 
-The programs run by turns, and medians are printed. On a busy machine look at the seconds of CPU.
+Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
 import itertools
 import json

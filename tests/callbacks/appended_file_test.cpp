@@ -19,7 +19,7 @@ Training announcing(const std::filesystem::path& folder) {
   return training;
 }
 
-TEST(AppendedFile, IsCutAndAppendedTo) {
+TEST(AppendedFile, IsTruncatedAndExtended) {
   const Scratch scratch;
   const auto file = scratch.file("m", "{\"step\":1}\n{\"step\":2}\n{\"step\":1,\"lo");
   cut_file(file, 100);
@@ -32,7 +32,7 @@ TEST(AppendedFile, IsCutAndAppendedTo) {
   EXPECT_THROW(append_to(scratch / "no" / "folder" / "m", "{}"), Error);
 }
 
-TEST(AppendedFile, HasEveryLineOnceWhereverTheTrainingWasKilled) {
+TEST(AppendedFile, ContainsEachLineOnceAfterKill) {
   const Scratch scratch;
   ASSERT_EQ(announcing(scratch / "whole").in_child(), 0);
   const auto whole = read_file(scratch / "whole" / "best.txt");
@@ -44,7 +44,7 @@ TEST(AppendedFile, HasEveryLineOnceWhereverTheTrainingWasKilled) {
   }
 }
 
-TEST(AppendedFile, LeavesWhatTheCheckpointDoesNotKnow) {
+TEST(AppendedFile, KeepsLinesUnknownToCheckpoint) {
   const Scratch scratch;
   auto before = announcing(scratch / "run");
   before.declared.erase(before.declared.begin() + 1);
@@ -56,7 +56,7 @@ TEST(AppendedFile, LeavesWhatTheCheckpointDoesNotKnow) {
               ::testing::StartsWith("of another hand\nstep 5: score 5\n"));
 }
 
-TEST(AppendedFile, DropsWhatWasProvisionalWhenMoreComes) {
+TEST(AppendedFile, ReplacesProvisionalText) {
   const Scratch scratch;
   LineDetector model;
   const TrainState state(model, {});

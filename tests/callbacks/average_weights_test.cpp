@@ -33,7 +33,7 @@ std::vector<at::Tensor> trained(const std::filesystem::path& folder, const std::
   return weights;
 }
 
-TEST(AverageWeights, FollowTheirFormula) {
+TEST(AverageWeights, MatchFormula) {
   for (const bool warm_up : {false, true}) {
     const Scratch scratch;
     const auto weights = trained(
@@ -50,7 +50,7 @@ TEST(AverageWeights, FollowTheirFormula) {
   }
 }
 
-TEST(AverageWeights, BeginWithARampWhereOneIsGiven) {
+TEST(AverageWeights, StartWithRamp) {
   const Scratch scratch;
   const auto weights = trained(scratch / "run", "decay = 0.9\nramp = 3");
   auto average = weights[0].to(at::kDouble);
@@ -63,7 +63,7 @@ TEST(AverageWeights, BeginWithARampWhereOneIsGiven) {
       at::allclose(weight(kept.at("average_weights")).to(at::kDouble), average, 1e-6, 1e-7));
 }
 
-TEST(AverageWeights, AreAFileOfWeights) {
+TEST(AverageWeights, AreLoadableAsWeights) {
   const Scratch scratch;
   trained(scratch / "run", "decay = 0.9");
   LineDetector model;
@@ -86,7 +86,7 @@ struct Judge final : LineDetector {
   }
 };
 
-TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
+TEST(AverageWeights, AreScoredInAllModes) {
   for (const auto* mode : {"inline", "score_in_background", "background"}) {
     const Scratch scratch;
     const auto average_mode = "weights = 'average_weights'\nmode = '" + std::string(mode) + "'\n";
@@ -120,7 +120,7 @@ TEST(AverageWeights, AreScoredBesideTheTrainedOnesInAnyMode) {
   }
 }
 
-TEST(AverageWeights, MustBeThereToBeScored) {
+TEST(AverageWeights, RejectMissingCallback) {
   const Scratch scratch;
   const Training run{
       .folder = scratch / "run",

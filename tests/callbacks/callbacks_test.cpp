@@ -22,7 +22,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(CheckpointCallback, KeepsTheLastOnesAndSavesTheEnd) {
+TEST(CheckpointCallback, KeepsNewestAndSavesEnd) {
   const Scratch scratch;
   Training{.folder = scratch / "run",
            .declared = {{"checkpoint", "every = '4 steps'\nkeep = 2"}}}();
@@ -30,7 +30,7 @@ TEST(CheckpointCallback, KeepsTheLastOnesAndSavesTheEnd) {
               ElementsAre("latest", "step-000012", "step-000015"));
 }
 
-TEST(CheckpointCallback, SavesNothingAfterAFailure) {
+TEST(CheckpointCallback, SavesNothingAfterFailure) {
   const Scratch scratch;
   const Training run{.folder = scratch / "run",
                      .declared = {{"checkpoint", "every = '4 steps'"}},
@@ -41,7 +41,7 @@ TEST(CheckpointCallback, SavesNothingAfterAFailure) {
   EXPECT_THAT(names_in(scratch / "run" / "checkpoints"), ElementsAre("latest", "step-000004"));
 }
 
-TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
+TEST(KeepBestCallback, KeepsStepWithBestMetric) {
   const Scratch scratch;
   Training{.folder = scratch / "run",
            .declared = {{"keep_best", "metric = 'bbox/AP'"}, {"evaluate", "every = '1 epoch'"}}}();
@@ -49,7 +49,7 @@ TEST(KeepBestCallback, KeepsTheStepWhereTheMetricWasBest) {
   EXPECT_EQ(read_checkpoint(scratch / "run" / "checkpoints" / "best").at.step, 5);
 }
 
-TEST(FiguresCallback, AsksForThemInTheFirstStepAndBehindEachTrigger) {
+TEST(FiguresCallback, RequestsFiguresAfterEachTrigger) {
   const Scratch scratch;
   std::vector<std::int64_t> steps;
   const Training run{.folder = scratch / "run",
@@ -60,7 +60,7 @@ TEST(FiguresCallback, AsksForThemInTheFirstStepAndBehindEachTrigger) {
   EXPECT_THAT(steps, ElementsAre(1, 5, 9, 13));
 }
 
-TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
+TEST(LogCallback, AveragesOverWindow) {
   const Scratch scratch;
   std::vector<double> losses;
   Training run{.folder = scratch / "run",
@@ -80,7 +80,7 @@ TEST(LogCallback, AveragesOverItsWindowAndWritesWhatIsPublished) {
   EXPECT_TRUE(lines[5].contains("bbox/AR100") && lines[5].contains("loss"));
 }
 
-TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
+TEST(Windows, KeepLastRatesAndCounts) {
   const Scratch scratch;
   std::vector<double> rates;
   Training run{.folder = scratch / "run", .declared = {{"log", "every = '5 steps'"}}};
@@ -106,7 +106,7 @@ TEST(Windows, TellRatesAndCountsAsTheyWereLast) {
   EXPECT_FALSE(lines[0].contains("optimizer.momentum"));
 }
 
-TEST(Windows, AreWrittenWhereTheTrainingEndsWithinThem) {
+TEST(Windows, AreWrittenAtEndOfTraining) {
   const std::map<std::string, std::function<void(const TrainState&)>> ends = {
       {"failure", [](const TrainState&) { throw Error("broke"); }},
       {"signal", [](const TrainState&) { std::raise(SIGTERM); }},
@@ -137,7 +137,7 @@ TEST(Windows, AreWrittenWhereTheTrainingEndsWithinThem) {
   }
 }
 
-TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
+TEST(Windows, AreWrittenIfTrainingDiverges) {
   const Scratch scratch;
   Training run{.folder = scratch / "run", .declared = {{"log", ""}}};
   run.make_model = [] {
@@ -155,7 +155,7 @@ TEST(Windows, AreWrittenWhereTheTrainingDiverges) {
   EXPECT_TRUE(lines[0].contains("loss"));  // of the first two steps
 }
 
-TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
+TEST(CallbackList, ReportsCallbackWithInvalidState) {
   for (const auto* name : {"log", "evaluate", "keep_best"}) {
     auto list = made(std::string(name) == "keep_best" ? Declared{{name, ""}, {"evaluate", ""}}
                                                       : Declared{{name, ""}});
@@ -172,7 +172,7 @@ TEST(CallbackList, NamesTheCallbackThatCannotUseItsState) {
   }
 }
 
-TEST(ProgressLine, FitsTheTerminal) {
+TEST(ProgressLine, FitsTerminal) {
   const ProgressFigures figures{.epoch = 2.25,
                                 .epochs = 12,
                                 .step = 345,

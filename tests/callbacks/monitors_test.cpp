@@ -19,6 +19,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Eq;
@@ -40,7 +41,7 @@ std::vector<std::string> csv_rows(const std::filesystem::path& run) {
   return rows;
 }
 
-TEST(CsvCallback, SaysWhatTheMetricsFileSays) {
+TEST(CsvCallback, MatchesMetricsFile) {
   const Scratch scratch;
   Training{.folder = scratch / "run", .declared = kMonitors}();
   const auto rows = csv_rows(scratch / "run");
@@ -57,7 +58,7 @@ TEST(CsvCallback, SaysWhatTheMetricsFileSays) {
   EXPECT_EQ(rows.size(), figures + 1);
 }
 
-TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
+TEST(EventRecords, HaveChecksumsOfFormat) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value in CRC-32C's definition
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
   auto record = scalar_record({3, 1.5}, "loss", 0.25);
@@ -66,7 +67,7 @@ TEST(EventRecords, HaveTheChecksumsOfTheirFormat) {
   EXPECT_THROW(payloads(record), std::runtime_error);
 }
 
-TEST(EventRecords, HistogramsCountEveryFiniteValueOnce) {
+TEST(EventRecords, CountFiniteValuesOnceInHistograms) {
   std::vector<float> values = {NAN, INFINITY};
   for (int i = 0; i <= 300; ++i) values.push_back(static_cast<float>(i) * 0.01F - 1);
   const auto histogram = histogram_of(values);
@@ -90,7 +91,7 @@ nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
   return nlohmann::json::parse(read_file(out));
 }
 
-TEST(TensorBoardCallback, IsReadByTensorBoard) {
+TEST(TensorBoardCallback, IsReadableByTensorBoard) {
   MILLRACE_NEEDS_PYTHON("tensorboard");
   const Scratch scratch;
   const Training run{.folder = scratch / "run", .declared = kMonitors};
@@ -131,7 +132,7 @@ TEST(TensorBoardCallback, ShowsPublishedPictures) {
             nlohmann::json::array({{4, 40, 20, std::filesystem::file_size(jpeg)}}));
 }
 
-TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
+TEST(ThroughputCallback, ReportsTimesAndSlowCallback) {
   const Scratch scratch;
   Log log;
   Training{.folder = scratch / "run",
@@ -150,13 +151,13 @@ TEST(ThroughputCallback, SplitsTheTimeAndNamesWhatTakesLong) {
   EXPECT_NEAR(all, 1, 0.1);
   EXPECT_GT(line.at("time/callbacks_share"), 0.5);
   const auto text = log.take();
-  EXPECT_THAT(text, ::testing::ContainsRegex("bound by callbacks: .* of it 'test'"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("bound by callbacks: .*'test'"));
   const auto first = text.find("callback 'test' took ");
   ASSERT_NE(first, std::string::npos) << text;
   EXPECT_EQ(text.find("callback 'test'", first + 1), std::string::npos) << text;
 }
 
-TEST(ResourcesCallback, MeasuresTheHostsMemory) {
+TEST(ResourcesCallback, MeasuresHostMemory) {
   const Scratch scratch;
   Log log;
   Training{.folder = scratch / "run",
@@ -171,7 +172,7 @@ TEST(ResourcesCallback, MeasuresTheHostsMemory) {
   for (const auto& gpu : gpus) EXPECT_TRUE(gpu.busy >= 0 && gpu.busy <= 1);
 }
 
-TEST(TimeLeft, CountsEvaluationsWithTheSteps) {
+TEST(TimeLeft, IncludesEvaluations) {
   TimeLeft left;
   EXPECT_EQ(left.seconds(10), 0);
   for (int step = 0; step < 100; ++step) left.add(2, step % 50 == 49 ? 100 : 0);
@@ -180,7 +181,7 @@ TEST(TimeLeft, CountsEvaluationsWithTheSteps) {
   EXPECT_NEAR(left.seconds(300), 300 + 200, 1);
 }
 
-TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
+TEST(ProfileCallback, WritesTraceWithNestedSpans) {
   const Scratch scratch;
   Training{.folder = scratch / "run",
            .declared = {{"profile", "from_step = 4\nsteps = 2"}, {"log", ""}}}();
@@ -227,13 +228,12 @@ TEST(ProfileCallback, WritesATraceWhoseSpansNest) {
   }
 }
 
-TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
+TEST(ProfileCallback, ReportsUnreachableSteps) {
   const Scratch scratch;
   Log log;
   Training run{.folder = scratch / "run", .declared = {{"profile", "from_step = 400"}}};
   run();
-  EXPECT_THAT(log.take(), HasSubstr("profile: from_step = 400 is after the end of the training, "
-                                    "15 steps: none is traced"));
+  EXPECT_THAT(log.take(), AllOf(HasSubstr("profile: from_step = 400"), HasSubstr("15 steps")));
   EXPECT_FALSE(std::filesystem::exists(scratch / "run" / "traces"));
   run.folder = scratch / "stopped";
   run.declared = {{"profile", "from_step = 12"}, {"checkpoint", ""}};
@@ -241,34 +241,35 @@ TEST(ProfileCallback, SaysThatItsStepsDoNotCome) {
     if (s.at.step == 7) s.stop("enough");
   };
   run();
-  EXPECT_THAT(log.take(), HasSubstr("ended after 8 steps, before from_step = 12: none was traced"));
+  EXPECT_THAT(log.take(),
+              AllOf(HasSubstr("profile: "), HasSubstr("8 steps"), HasSubstr("from_step = 12")));
   run.declared[0].second = "from_step = 3";
   run();
-  EXPECT_THAT(log.take(), HasSubstr("step 3 was done before this training was resumed"));
+  EXPECT_THAT(log.take(), HasSubstr("profile: step 3"));
 }
 
-TEST(PicturesCallback, EndsNoTrainingWhereAnImageCannotBeDrawn) {
+TEST(PicturesCallback, ToleratesImagesThatCannotBeDrawn) {
   const Scratch scratch;
   Log log;
   const auto end = Training{.folder = scratch / "run",
                             .declared = {{"pictures", "every = '1 epoch'\ncount = 2"}}}();
   EXPECT_EQ(end.at.step, 15);
-  EXPECT_THAT(log.take(), HasSubstr("warning callback 'pictures': nowhere/"));
+  EXPECT_THAT(log.take(), AllOf(HasSubstr("warning callback 'pictures': "), HasSubstr("nowhere/")));
   write_file_atomically(scratch / "file", "where the folder should be");
   Training{.folder = scratch / "run",
            .declared = {{"pictures", "every = '1 epoch'"}},
            .before_step = [&](const TrainState& s) {
              const_cast<TrainState&>(s).folder = scratch / "file";
            }}();
-  EXPECT_THAT(log.take(), HasSubstr("callback 'pictures': no more pictures of step 5: "));
+  EXPECT_THAT(log.take(), AllOf(HasSubstr("warning callback 'pictures': "), HasSubstr("step 5: ")));
 }
 
-TEST(PicturesCallback, WantsASecondStageForItsStages) {
+TEST(PicturesCallback, RejectsStagesWithoutSecondStage) {
   const Scratch scratch;
   EXPECT_THAT(message_of([&] {
                 Training{.folder = scratch / "run", .declared = {{"pictures", "stages = true"}}}();
               }),
-              HasSubstr("callbacks.pictures.stages: the detector has no second stage"));
+              HasSubstr("callbacks.pictures.stages: "));
 }
 
 const Declared kReported = {
@@ -279,7 +280,7 @@ nlohmann::json report_of(const std::filesystem::path& run) {
   return page_json(read_file(run / "report.html"))["runs"][0];
 }
 
-TEST(ReportCallback, WritesAPageOfTheWholeTraining) {
+TEST(ReportCallback, WritesPageOfWholeTraining) {
   const Scratch scratch;
   for (const std::string mode : {"inline", "score_in_background", "background"}) {
     auto declared = kReported;
@@ -293,7 +294,7 @@ TEST(ReportCallback, WritesAPageOfTheWholeTraining) {
   }
 }
 
-TEST(ReportCallback, APageIsThereOnceAnEvaluationIs) {
+TEST(ReportCallback, WritesPageAfterEvaluation) {
   const Scratch scratch;
   bool was_there = false;
   Training{
@@ -307,7 +308,7 @@ TEST(ReportCallback, APageIsThereOnceAnEvaluationIs) {
   EXPECT_TRUE(was_there);
 }
 
-TEST(ReportCallback, ChangesNothingOfATraining) {
+TEST(ReportCallback, DoesNotChangeTraining) {
   const Scratch scratch;
   const Training with{.folder = scratch / "with", .declared = kReported};
   Training without{.folder = scratch / "without", .declared = kReported};
@@ -320,16 +321,17 @@ TEST(ReportCallback, ChangesNothingOfATraining) {
   EXPECT_EQ(metrics(with.folder).size(), metrics(without.folder).size());
 }
 
-TEST(ReportCallback, ItsFailureEndsNoTraining) {
+TEST(ReportCallback, ToleratesItsOwnFailure) {
   const Scratch scratch;
   Log log;
   std::filesystem::create_directories(scratch / "run" / "report.html" / "in the way");
   const auto end = Training{.folder = scratch / "run", .declared = kReported}();
   EXPECT_EQ(end.at.step, 15);
-  EXPECT_THAT(log.take(), HasSubstr("warning callback 'report': no new "));
+  EXPECT_THAT(log.take(),
+              AllOf(HasSubstr("warning callback 'report': "), HasSubstr("report.html")));
 }
 
-TEST(ReportCallback, SaysWhatEndedTheTraining) {
+TEST(ReportCallback, ReportsReasonOfEnd) {
   const Scratch scratch;
   Training run{.folder = scratch / "stopped", .declared = kReported};
   run.before_step = [](const TrainState& s) {
@@ -346,7 +348,7 @@ TEST(ReportCallback, SaysWhatEndedTheTraining) {
   EXPECT_THAT(report_of(run.folder)["standing_text"], HasSubstr("the disk is full"));
 }
 
-TEST(Monitors, SayTheSameWhereverTheTrainingWasStopped) {
+TEST(Monitors, ReportSameAfterResume) {
   const Scratch scratch;
   Training whole{.folder = scratch / "whole", .declared = kMonitors};
   for (int i = 0; i < 3; ++i) whole.declared[i].second = "every = '4 steps'";

@@ -60,7 +60,7 @@ std::string text(const TrainEnd& end) {
   return fmt::format("{} {} {} {}", end.at.step, end.at.images, end.stop_reason, end.signalled);
 }
 
-TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
+TEST(Ranks, StopTogetherByCallback) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
@@ -76,7 +76,7 @@ TEST(Ranks, EndTogetherWhereTheCallbackOfOneStopsThem) {
   }
 }
 
-TEST(Ranks, EndTogetherWhereTheChiefStopsThemForWhatWasPublished) {
+TEST(Ranks, StopTogetherByRank0) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   add(run, {.on_published = [](const TrainState& state, const Moment&, const Scalars&) {
@@ -88,7 +88,7 @@ TEST(Ranks, EndTogetherWhereTheChiefStopsThemForWhatWasPublished) {
   EXPECT_EQ(end.stop_reason, "seen enough");
 }
 
-TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
+TEST(Ranks, StopAndSaveAfterSignal) {
   const Scratch scratch;
   for (const bool while_data_are_late : {false, true}) {
     auto run = training(scratch / (while_data_are_late ? "late" : "run"));
@@ -118,7 +118,7 @@ TEST(Ranks, EndTogetherAndSaveWhereOneGetsASignal) {
   }
 }
 
-TEST(Ranks, HaveTheHyperParametersOfTheChief) {
+TEST(Ranks, ShareHyperParametersOfRank0) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   std::vector<double> rates;
@@ -134,7 +134,7 @@ TEST(Ranks, HaveTheHyperParametersOfTheChief) {
   expect_same(fmt::format("{}", fmt::join(rates, " ")));
 }
 
-TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
+TEST(Ranks, TriggerTogether) {
   const Scratch scratch;
   const auto every_so_often = When(Every(parse_period("0.002 seconds")));
   const auto when_known = When(Every(parse_period("1 step")), Condition("known > 0"));
@@ -162,7 +162,7 @@ TEST(Ranks, AreTriggeredTogetherWhateverTheClockOrTheFiguresOfOneSay) {
   }
 }
 
-TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
+TEST(Ranks, SaveOnRequestOfAnyRank) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
   add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
@@ -177,7 +177,7 @@ TEST(Ranks, LetTheChiefSaveWhatOneOfThemAsksFor) {
   }
 }
 
-TEST(Ranks, SayWhichImagesTheyTakeAndTheChiefWritesThemDown) {
+TEST(Ranks, RecordImagesOfAllRanks) {
   const Scratch scratch;
   auto run = training(scratch / "run", {{"ledger", ""}});
   std::string taken;
@@ -196,7 +196,7 @@ TEST(Ranks, SayWhichImagesTheyTakeAndTheChiefWritesThemDown) {
   EXPECT_EQ(written, taken);
 }
 
-TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
+TEST(Ranks, ComputeFiguresOnRequestOfAnyRank) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
   std::vector<std::int64_t> steps;
@@ -214,7 +214,7 @@ TEST(Ranks, GiveFiguresWhereOneOfThemAsks) {
   EXPECT_THAT(steps, ElementsAre(8));
 }
 
-TEST(Ranks, ResumeFromWhatTheChiefAloneCanRead) {
+TEST(Ranks, ResumeFromCheckpointOfRank0) {
   const Scratch scratch;
   const Declared declared = {{"checkpoint", "every = '4 steps'"},
                              {"average_weights", "decay = 0.5"},
@@ -259,7 +259,7 @@ std::string essence(const DetectorScores& scores, const fs::path& file) {
                      read_file(file));
 }
 
-TEST(Ranks, EvaluateToTheBitsOfOneProcess) {
+TEST(Ranks, EvaluateLikeOneProcess) {
   const Scratch scratch;
   Finding model;
   const auto data = fake_validation();
@@ -274,7 +274,7 @@ TEST(Ranks, EvaluateToTheBitsOfOneProcess) {
   }
 }
 
-TEST(Ranks, EvaluateNothingWhereOneIsCancelled) {
+TEST(Ranks, CancelEvaluationTogether) {
   Finding model;
   const auto data = fake_validation();
   EvaluationRun run;
@@ -282,7 +282,7 @@ TEST(Ranks, EvaluateNothingWhereOneIsCancelled) {
   EXPECT_FALSE(evaluate_detector(model, data, run, *cluster).has_value());
 }
 
-TEST(Ranks, EvaluateInAllModesAlikeAndKnowTheScores) {
+TEST(Ranks, EvaluateAlikeInAllModes) {
   const Scratch scratch;
   std::set<std::string> results;
   for (const std::string mode : {"inline", "score_in_background", "background"}) {
@@ -320,7 +320,7 @@ TEST(Ranks, StopTogetherAtTargets) {
   EXPECT_EQ(end.at.step, 5);
 }
 
-TEST(Ranks, MeasureTheValidationLossOfAllImages) {
+TEST(Ranks, MeasureValidationLossOfAllImages) {
   const Scratch scratch;
   struct Known final : LineDetector {
     LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
@@ -339,7 +339,7 @@ TEST(Ranks, MeasureTheValidationLossOfAllImages) {
   EXPECT_NEAR(loss, 5.5, 1e-6);
 }
 
-TEST(Ranks, SayWhichOfThemTheOthersWaitForLongest) {
+TEST(Ranks, ReportSlowestRank) {
   Stragglers stragglers(std::chrono::seconds(10));
   const auto begin = Clock::now();
   const auto last = cluster->size() - 1;

@@ -25,7 +25,7 @@ std::string complaint(const std::string& toml) {
   return message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
 }
 
-TEST(Recipe, IsCompleteFromAModelsNameAlone) {
+TEST(Recipe, IsCompleteFromModelType) {
   const auto recipe = resolve(parse_config(kModel, "a.toml"));
   EXPECT_EQ(recipe.model_type, "line");
   EXPECT_EQ(recipe.train.epochs, 12);
@@ -39,7 +39,7 @@ TEST(Recipe, IsCompleteFromAModelsNameAlone) {
   EXPECT_THAT(text, HasSubstr("[callbacks.checkpoint]"));
 }
 
-TEST(Recipe, ResolvesItsOwnOutputToTheSame) {
+TEST(Recipe, ResolvesItsOutputUnchanged) {
   const auto once = to_toml(resolve(parse_config(kModel, "a.toml")).tree);
   EXPECT_EQ(to_toml(resolve(parse_config(once, "b.toml")).tree), once);
 }
@@ -55,28 +55,27 @@ void expect_complaints(const Complaints& complaints) {
   }
 }
 
-TEST(Recipe, SaysWhereALengthOrAConditionIsNone) {
+TEST(Recipe, ReportsInvalidLengthsAndConditions) {
   expect_complaints(
       {{"[callbacks.checkpoint]\nkeep_every = 'often'\n", "a.toml:4:14: keep_every"},
        {"[callbacks.tensorboard]\nhistograms = '2 parsecs'\n", "a.toml:4:14: histograms"},
-       {"[callbacks.watchdog]\nafter = '3 steps'\n",
-        "a.toml:4:9: after = \"3 steps\" is no duration"},
-       {"[callbacks.watchdog]\nafter = ''\n", "a.toml:4:9: after = \"\" is no duration"},
+       {"[callbacks.watchdog]\nafter = '3 steps'\n", "a.toml:4:9: after = \"3 steps\""},
+       {"[callbacks.watchdog]\nafter = ''\n", "a.toml:4:9: after = \"\""},
        {"[callbacks.watchdog]\nstep_limit = '1 minute'\n", ""},
-       {"[schedule]\nwarmup = '2 weeks'\n", "a.toml:4:10: warmup = \"2 weeks\" is no length"},
+       {"[schedule]\nwarmup = '2 weeks'\n", "a.toml:4:10: warmup = \"2 weeks\""},
        {"[schedule]\nwarmup_steps = 2\n", "a.toml:4:16: unknown key 'warmup_steps'"},
        {"[callbacks.evaluate]\nonly_if = 'epoch'\n",
-        "a.toml:4:11: callbacks.evaluate.only_if: \"epoch\" is no condition"},
+        "a.toml:4:11: callbacks.evaluate.only_if: \"epoch\""},
        {"[callbacks.progress]\nonly_if = 'epoch > 1'\n",
-        "callbacks.progress.only_if goes with `every`"},
-       {"[callbacks.progress]\nat_start = true\n", "callbacks.progress.at_start goes with `every`"},
+        "callbacks.progress.only_if requires `every`"},
+       {"[callbacks.progress]\nat_start = true\n", "callbacks.progress.at_start requires `every`"},
        {"[callbacks.evaluate]\nonly_if = 'epoch > 1'\nat_start = true\n", ""}});
   for (const std::string period : {"0 steps", "-1 epochs", "nan epochs", "1.5 steps", "2 weeks"})
     expect_complaints({{"[callbacks.evaluate]\nevery = '" + period + "'\n",
                         "a.toml:4:9: callbacks.evaluate.every: \"" + period}});
 }
 
-TEST(Recipe, NamesTheNearestKeyEverywhere) {
+TEST(Recipe, SuggestsNearestKey) {
   expect_complaints({{"[trian]\n", "did you mean 'train'"},
                      {"[train]\nepoch = 1\n", "did you mean 'epochs'"},
                      {"slop = 2\n", "did you mean 'slope'"},
@@ -86,14 +85,14 @@ TEST(Recipe, NamesTheNearestKeyEverywhere) {
   EXPECT_THAT(complaint("[model]\ntype = 'lime'\n"), HasSubstr("did you mean 'line'"));
 }
 
-TEST(Recipe, SaysWhereAValueIsWrong) {
-  expect_complaints({{"slope = -1\n", "a.toml:3:9"},
-                     {"[callbacks.log]\nevery = '20'\n", "a.toml:4:9: callbacks.log.every"},
-                     {"[callbacks.log]\nevery = 20\n", "takes a string"},
-                     {"[callbacks.\"../best\"]\ntype = 'keep_best'\nmetric = 'loss'\n",
-                      "letters, digits, '_' and '-': '../best'"},
-                     {"[data]\nstages = 3\n", "[[data.stages]]"},
-                     {"[data]\nsources = 3\n", "[[data.sources]]"}});
+TEST(Recipe, ReportsInvalidValues) {
+  expect_complaints(
+      {{"slope = -1\n", "a.toml:3:9"},
+       {"[callbacks.log]\nevery = '20'\n", "a.toml:4:9: callbacks.log.every"},
+       {"[callbacks.log]\nevery = 20\n", "takes a string"},
+       {"[callbacks.\"../best\"]\ntype = 'keep_best'\nmetric = 'loss'\n", "'../best'"},
+       {"[data]\nstages = 3\n", "[[data.stages]]"},
+       {"[data]\nsources = 3\n", "[[data.sources]]"}});
   EXPECT_THAT(complaint("train = 3\n" + kModel), HasSubstr("a table"));
   EXPECT_THAT(complaint("[train]\n"), HasSubstr("[model] needs a type"));
   EXPECT_THAT(complaint("[callbacks]\nlog = 3\n" + kModel), HasSubstr("[callbacks.log]"));
@@ -103,7 +102,7 @@ const std::string kGroups =
     "[[optimizer.groups]]\nmatch = '*.bias'\nfrozen = true\n"
     "[[optimizer.groups]]\nmatch = 'line.*'\nlr_factor = 0.5\n";
 
-TEST(Recipe, HasTheRulesForParametersInTheirOrder) {
+TEST(Recipe, KeepsOrderOfParameterRules) {
   const auto recipe = resolve(parse_config(kModel + kGroups, "a.toml"));
   const auto& groups = recipe.optimizer.groups;
   ASSERT_EQ(groups.size(), 2U);
@@ -115,27 +114,26 @@ TEST(Recipe, HasTheRulesForParametersInTheirOrder) {
   EXPECT_EQ(to_toml(resolve(parse_config(text, "b.toml")).tree), text);
 }
 
-TEST(Recipe, RefusesOptionsThatMakeNoSenseTogether) {
+TEST(Recipe, RejectsIncompatibleOptions) {
   const std::string adamw = "[optimizer]\ntype = 'adamw'\n";
   expect_complaints(
-      {{"[[optimizer.groups]]\nlr_factor = 2\n", "match must say which parameters are meant"},
+      {{"[[optimizer.groups]]\nlr_factor = 2\n", "match is required"},
        {"[[optimizer.groups]]\nmatch = '*'\nlr = 2\n", "unknown key 'lr'"},
        {"[optimizer]\ngroups = 2\n", "[[optimizer.groups]]"},
        {"[optimizer]\ntype = 'adam'\n", "sgd | adamw"},
-       {adamw + "nesterov = true\n", "a.toml:5:12: nesterov is for"},
+       {adamw + "nesterov = true\n", "a.toml:5:12: nesterov "},
        {adamw + "momentum = 1\n", "momentum must be below 1"},
-       {adamw + "trust = 'lars'\n", "trust is for type = \"sgd\""},
-       {"[optimizer]\ntrust = 'larc'\nclip_value = 1\n", "clip_value and trust exclude each other"},
+       {adamw + "trust = 'lars'\n", "trust requires type = \"sgd\""},
+       {"[optimizer]\ntrust = 'larc'\nclip_value = 1\n",
+        "clip_value cannot be combined with trust"},
        {"[optimizer]\naccumulate = 0\n", "accumulate"},
        {"[train]\nloss_scale = 1024\nprecision = 'bf16'\n",
-        "a.toml:4:14: loss_scale is for precision = \"fp16\" alone"},
+        "a.toml:4:14: loss_scale requires precision = \"fp16\""},
        {"[train]\nloss_scale = 1024\nprecision = 'fp16'\n", ""},
-       {"[schedule]\nmilestones = [8, 12]\n",
-        "a.toml:4:14: milestones has 12, which is not before the end of the run, "
-        "train.epochs = 12"}});
+       {"[schedule]\nmilestones = [8, 12]\n", "a.toml:4:14: milestones contains 12, "}});
 }
 
-TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
+TEST(Recipe, RejectsOptionsWithoutEffect) {
   const std::string cosine = "[schedule]\ntype = 'cosine'\n", optimizer = "[optimizer]\n";
   const auto nothing = [](const std::string& key) { return key + " changes nothing "; };
   expect_complaints(
@@ -149,7 +147,7 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
        {optimizer + "beta2 = 0.9\n", nothing("beta2") + "with type = \"sgd\""},
        {optimizer + "trust_coefficient = 1\n",
         nothing("trust_coefficient") + "with trust = \"none\""},
-       {optimizer + "nesterov = true\nmomentum = 0\n", nothing("nesterov") + "with momentum = 0"},
+       {optimizer + "nesterov = true\nmomentum = 0\n", "nesterov has no effect with momentum = 0"},
        {"[[optimizer.groups]]\nmatch = '*'\nfrozen = true\nlr_factor = 2\n",
         nothing("lr_factor") + "with frozen = true"},
        {"[data]\non_error = 'fail'\nmax_skipped = 0.5\n", nothing("max_skipped") + "with on_error"},
@@ -157,10 +155,10 @@ TEST(Recipe, RefusesWhatChangesNothingInItsCombination) {
         nothing("aspect_grouping") + "with shape"},
        {"[data]\nflip = 0.1\nstages = [{ type = 'read' }, { type = 'decode' }, { type = "
         "'group_by_aspect_ratio' }, { type = 'pad' }]\n",
-        nothing("a.toml:4:8: flip") + "since no stage of [[data.stages]] leaves that to it"}});
+        nothing("a.toml:4:8: flip") + "because no stage of [[data.stages]] uses it"}});
 }
 
-TEST(Recipe, NamesCallbacksFreelyAndTurnsThemOff) {
+TEST(Recipe, SupportsNamedAndDisabledCallbacks) {
   const auto recipe =
       resolve(parse_config(kModel + "[callbacks.best_masks]\ntype = 'keep_best'\n"
                                     "metric = 'segm/AP'\n[callbacks.pictures]\nenabled = false\n",

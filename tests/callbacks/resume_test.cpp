@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
+TEST(Resume, MatchesUninterruptedRunAfterKill) {
   const Scratch scratch;
   const Training whole{
       .folder = scratch / "whole",
@@ -37,7 +37,7 @@ TEST(Resume, EqualsAnUninterruptedRunKilledAtAnyInstant) {
   EXPECT_TRUE(essence(killed.folder) == essence(whole.folder)) << "after " << kills << " kills";
 }
 
-TEST(Resume, EqualsAnUninterruptedRunAfterASignal) {
+TEST(Resume, MatchesUninterruptedRunAfterSignal) {
   const Scratch scratch;
   Training{scratch / "whole"}();
   const Training stopped{.folder = scratch / "stopped", .before_step = [](const TrainState& s) {
@@ -50,7 +50,7 @@ TEST(Resume, EqualsAnUninterruptedRunAfterASignal) {
   EXPECT_TRUE(essence(scratch / "stopped") == essence(scratch / "whole"));
 }
 
-TEST(Resume, DoesNothingMoreWhereTheTrainingHasEnded) {
+TEST(Resume, DoesNothingAfterEnd) {
   const Scratch scratch;
   Training{scratch / "run"}();
   const auto before = essence(scratch / "run");
@@ -58,7 +58,7 @@ TEST(Resume, DoesNothingMoreWhereTheTrainingHasEnded) {
   EXPECT_TRUE(essence(scratch / "run") == before);
 }
 
-TEST(Resume, GoesBackWhereTheNewestCheckpointIsDamaged) {
+TEST(Resume, FallsBackFromDamagedCheckpoint) {
   const Scratch scratch;
   Training{scratch / "whole"}();
   Training{scratch / "run"}();
@@ -75,7 +75,7 @@ std::vector<std::int64_t> saved_steps(const fs::path& run) {
   return steps;
 }
 
-TEST(Checkpoints, StayWhereTheyAreTheNewestOrKeptForGood) {
+TEST(Checkpoints, KeepNewestAndPermanentOnes) {
   const Scratch scratch;
   const Declared declared = {{"checkpoint", "every = '1 steps'\nkeep = 2\nkeep_every = '4 steps'"}};
   Training{.folder = scratch / "whole", .declared = declared}();
@@ -84,7 +84,7 @@ TEST(Checkpoints, StayWhereTheyAreTheNewestOrKeptForGood) {
   EXPECT_THAT(saved_steps(scratch / "killed"), ::testing::ElementsAre(4, 8, 12, 14, 15));
 }
 
-TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
+TEST(Checkpoints, IgnoreDamagedOnesInLimit) {
   const Scratch scratch;
   const Training training{.folder = scratch / "run",
                           .declared = {{"checkpoint", "every = '1 steps'\nkeep = 1"}}};
@@ -98,7 +98,7 @@ TEST(Checkpoints, ThatAreDamagedPushNoGoodOneOut) {
   EXPECT_EQ(newest_checkpoint(checkpoints)->at.step, 20);
 }
 
-TEST(Ledger, HasEveryStepOnceWhereverTheTrainingWasKilled) {
+TEST(Ledger, ContainsEachStepOnceAfterKill) {
   const Scratch scratch;
   const Training training{.folder = scratch / "run",
                           .declared = {{"checkpoint", "every = '3 steps'"}, {"ledger", ""}}};
@@ -129,7 +129,7 @@ void killed_after_step_10(const TrainState& state) {
   ::kill(::getpid(), SIGKILL);
 }
 
-TEST(MemoryCheckpoints, LoseOneStepAtMost) {
+TEST(MemoryCheckpoints, LoseAtMostOneStep) {
   const Scratch scratch;
   Training{.folder = scratch / "whole", .declared = kInMemory}();
   Training run{.folder = scratch / "run", .declared = kInMemory};
@@ -150,7 +150,7 @@ fs::path weights_in_memory(const fs::path& run) {
   return list_checkpoints(folder).back() / "model.safetensors";
 }
 
-TEST(MemoryCheckpoints, ThatAreDamagedOrOfAnotherStartDoNotCount) {
+TEST(MemoryCheckpoints, IgnoreDamagedAndOtherStarts) {
   const Scratch scratch;
   Training run{.folder = scratch / "run", .declared = kInMemory};
   run.before_step = killed_after_step_10;
@@ -181,7 +181,7 @@ TEST(MemoryCheckpoints, RejectsRecordsThatLeadOutside) {
   }
 }
 
-TEST(MemoryCheckpoints, AreLeftOutIfAFolderIsAnotherUsers) {
+TEST(MemoryCheckpoints, IgnoreFoldersOfOtherUsers) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
   constexpr uid_t kUser = 54321;
   const Scratch scratch;
@@ -253,7 +253,7 @@ std::string all_essence(const fs::path& run) {
   return text;
 }
 
-TEST(Resume, OfAllCallbacksEqualsAnUninterruptedRun) {
+TEST(Resume, MatchesUninterruptedRunWithAllCallbacks) {
   const Scratch scratch;
   ASSERT_EQ(everything(scratch / "whole").in_child(), 0);
   const auto whole = all_essence(scratch / "whole");
@@ -273,7 +273,7 @@ TEST(Resume, OfAllCallbacksEqualsAnUninterruptedRun) {
   }
 }
 
-TEST(Callbacks, AllGiveTheSameInAnyOrder) {
+TEST(Callbacks, GiveSameResultsInAnyOrder) {
   const Scratch scratch;
   auto order = kAll;
   std::string first;

@@ -25,7 +25,7 @@ void expect_no_children() {
   EXPECT_EQ(errno, ECHILD);
 }
 
-TEST(RunCommand, IsToldWhereTheTrainingStands) {
+TEST(RunCommand, PassesStateInEnvironment) {
   const Scratch scratch;
   Log log;
   commanding_training(
@@ -39,7 +39,7 @@ TEST(RunCommand, IsToldWhereTheTrainingStands) {
   expect_no_children();
 }
 
-TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
+TEST(RunCommand, CountsFailuresOrEndsTraining) {
   const Scratch scratch;
   {
     Log log;
@@ -53,11 +53,11 @@ TEST(RunCommand, CountsFailuresOrEndsTrainingWithThem) {
       ThrowsMessage<Error>(
           AllOf(HasSubstr("callback 'run_command' failed"), HasSubstr("signal 9"))));
   EXPECT_THAT([&] { commanding_training(scratch / "c", "")(); },
-              ThrowsMessage<ConfigError>(HasSubstr("command must be given")));
+              ThrowsMessage<ConfigError>(HasSubstr("command is required")));
   expect_no_children();
 }
 
-TEST(RunCommand, SavesBeforeItEndsTraining) {
+TEST(RunCommand, SavesBeforeEndingTraining) {
   for (const std::string wait : {"true", "false"}) {
     const Scratch scratch;
     auto run = commanding_training(
@@ -74,18 +74,18 @@ TEST(RunCommand, SavesBeforeItEndsTraining) {
   }
 }
 
-TEST(RunCommand, EndsWhatTakesTooLong) {
+TEST(RunCommand, KillsSlowCommand) {
   const Scratch scratch;
   Log log;
   commanding_training(
       scratch / "run",
       "every = '9 epochs'\ncommand = 'sleep 100 & wait'\ntime_limit = '0.05 seconds'")();
   const auto text = log.take();
-  EXPECT_THAT(text, HasSubstr("it took longer than 0.1 s"));
+  EXPECT_THAT(text, HasSubstr("longer than 0.1 s"));
   expect_no_children();
 }
 
-TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
+TEST(RunCommand, RunsBesideTraining) {
   const Scratch scratch;
   Log log;
   // The command waits for a file that a later step writes.
@@ -101,7 +101,7 @@ TEST(RunCommand, LetsTrainingGoOnMeanwhile) {
   expect_no_children();
 }
 
-TEST(RunCommand, EndsWithTheTraining) {
+TEST(RunCommand, EndsWithTraining) {
   for (const bool by_signal : {true, false}) {
     const Scratch scratch;
     auto run = commanding_training(scratch / "run", "wait = false\ncommand = 'sleep 100'");

@@ -22,7 +22,7 @@ std::vector<double> values(const std::string& name, const std::string& toml) {
   return seen;
 }
 
-TEST(SetParameter, TakesEachValueFromItsPointOn) {
+TEST(SetParameter, AppliesValuesAtPoints) {
   EXPECT_THAT(
       values("optimizer.momentum",
              "parameter = 'optimizer.momentum'\nat = [1, 2]\nvalues = [0.5, 0.25]"),
@@ -33,13 +33,13 @@ TEST(SetParameter, TakesEachValueFromItsPointOn) {
   EXPECT_EQ(by_images[3], 3);
 }
 
-TEST(SetParameter, GoesInAStraightLineBetweenPoints) {
+TEST(SetParameter, InterpolatesBetweenPoints) {
   const auto line =
       values("lr_factor", "at = [2, 6]\nvalues = [2, 4]\nunit = 'steps'\nbetween = 'linear'");
   EXPECT_THAT(std::vector(line.begin(), line.begin() + 8), ElementsAre(1, 1, 2, 2.5, 3, 3.5, 4, 4));
 }
 
-TEST(SetParameter, FollowsAFunction) {
+TEST(SetParameter, FollowsFunction) {
   const Scratch scratch;
   LineDetector model;
   std::vector<double> seen;
@@ -59,7 +59,7 @@ TEST(SetParameter, FollowsAFunction) {
   EXPECT_THAT(seen, ElementsAre(1, 2, 1, 2));
 }
 
-TEST(SetParameter, LeavesWhatAnotherHasSetUntilItsNextPoint) {
+TEST(SetParameter, KeepsOtherChangesUntilNextPoint) {
   const Scratch scratch;
   std::vector<double> seen;
   Training{.folder = scratch / "run",
@@ -74,21 +74,21 @@ TEST(SetParameter, LeavesWhatAnotherHasSetUntilItsNextPoint) {
   EXPECT_EQ(seen[10], 3);
 }
 
-TEST(SetParameter, RefusesWhatCannotWork) {
+TEST(SetParameter, RejectsInvalidOptions) {
   const auto make = [](const std::string& toml) { return [toml] { values("lr_factor", toml); }; };
-  EXPECT_THAT(make(""), ThrowsMessage<ConfigError>(HasSubstr("at needs a point")));
+  EXPECT_THAT(make(""), ThrowsMessage<ConfigError>(HasSubstr("at requires ")));
   EXPECT_THAT(make("at = [0, 1]\nvalues = [1]"),
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:2"), HasSubstr("`at` has 2"))));
   EXPECT_THAT(make("at = [2, 1]\nvalues = [1, 2]"),
-              ThrowsMessage<ConfigError>(HasSubstr("at must ascend")));
+              ThrowsMessage<ConfigError>(HasSubstr("ascending")));
   EXPECT_THAT(make("at = [-1]\nvalues = [1]"), ThrowsMessage<ConfigError>(HasSubstr("at")));
   EXPECT_THAT(make("parameter = 'lr_facto'\nat = [1]\nvalues = [1]"),
               ThrowsMessage<ConfigError>(HasSubstr("did you mean 'lr_factor'")));
   EXPECT_THAT(make("at = [1, 2]\nvalues = [1, -1]"),
-              ThrowsMessage<ConfigError>(HasSubstr("lr_factor = -1 is out of range")));
+              ThrowsMessage<ConfigError>(HasSubstr("lr_factor = -1 ")));
 }
 
-TEST(SetParameter, ShowsChangedValuesInTheMetrics) {
+TEST(SetParameter, ReportsChangedValuesInMetrics) {
   const Scratch scratch;
   Training{
       .folder = scratch / "run",

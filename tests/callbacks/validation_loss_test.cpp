@@ -32,7 +32,7 @@ Training measuring_training(const std::filesystem::path& folder, const std::stri
           .make_model = [] { return std::make_unique<Measured>(); }};
 }
 
-TEST(ValidationLoss, IsTheMeanOverImages) {
+TEST(ValidationLoss, IsMeanOverImages) {
   const Scratch scratch;
   measuring_training(scratch / "run")();
   double sum = 0;
@@ -50,7 +50,7 @@ TEST(ValidationLoss, IsTheMeanOverImages) {
   EXPECT_THAT(steps, ElementsAre(5, 10, 15));
 }
 
-TEST(ValidationLoss, ChangesNothingOfTheTraining) {
+TEST(ValidationLoss, DoesNotChangeTraining) {
   const Scratch scratch;
   measuring_training(scratch / "with")();
   auto without = measuring_training(scratch / "without");
@@ -61,7 +61,7 @@ TEST(ValidationLoss, ChangesNothingOfTheTraining) {
               read_file(scratch / "without" / "checkpoints" / "latest" / file));
 }
 
-TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
+TEST(ValidationLoss, IsRepeatedAfterSignal) {
   const Scratch scratch;
   measuring_training(scratch / "whole")();
   auto stopped = measuring_training(scratch / "stopped");
@@ -83,7 +83,7 @@ TEST(ValidationLoss, IsMeasuredByTheResumedRunWhereASignalCutItShort) {
   EXPECT_EQ(curve(scratch / "stopped"), curve(scratch / "whole"));
 }
 
-TEST(ValidationLoss, TakesAsManyImagesAsItIsTold) {
+TEST(ValidationLoss, UsesRequestedNumberOfImages) {
   const Scratch scratch;
   std::int64_t most = 0;
   auto run = measuring_training(scratch / "run", "images = 3");

@@ -27,7 +27,7 @@ Training watched_training(const std::filesystem::path& folder, const std::string
       .declared = {{"series", "values = " + values}, {"stop_early", "metric = 'score'\n" + toml}}};
 }
 
-TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
+TEST(StopEarly, EndsWithCheckpointAfterPatience) {
   const Scratch scratch;
   const auto run =
       watched_training(scratch / "run", "[0.1, 0.3, 0.3, 0.2, 0.29, 0.5]", "patience = 2");
@@ -39,7 +39,7 @@ TEST(StopEarly, EndsWithACheckpointWherePatienceEnds) {
   EXPECT_EQ(run().at.step, 5) << "resumed";
 }
 
-TEST(StopEarly, ForgetsBadValuesAfterOneThatIsBetterByEnough) {
+TEST(StopEarly, ResetsPatienceAfterImprovement) {
   const struct {
     const char *values, *toml;
     std::int64_t end;
@@ -68,7 +68,7 @@ std::vector<double> factors(const std::string& values, const std::string& toml) 
   return seen;
 }
 
-TEST(WatchedMetric, TakesNoScoreWithoutObjects) {
+TEST(WatchedMetric, IgnoresScoresWithoutObjects) {
   for (const std::string name : {"bbox/APl", "ema/segm/AP", "loss"}) {
     WatchedMetric metric({.metric = name});
     EXPECT_EQ(metric.in({{name, -1}}).has_value(), name == "loss") << name;
@@ -77,7 +77,7 @@ TEST(WatchedMetric, TakesNoScoreWithoutObjects) {
   }
 }
 
-TEST(ReduceOnPlateau, DoesWhatTorchDoes) {
+TEST(ReduceOnPlateau, MatchesTorch) {
   // torch 2.11: ReduceLROnPlateau(SGD(lr=1), mode="max", factor=0.5, patience=1, threshold=0.004,
   // threshold_mode="abs", cooldown=2, min_lr=0.2, eps=0).
   const auto seen = factors(
@@ -89,12 +89,12 @@ TEST(ReduceOnPlateau, DoesWhatTorchDoes) {
                           0.25, 0.25, 0.25, 0.2, 0.2, 0.2, 0.2, 0.2));
 }
 
-TEST(ReduceOnPlateau, CountsWhatIsNoNumberAsNoBetter) {
+TEST(ReduceOnPlateau, CountsNanAsNoImprovement) {
   EXPECT_THAT(factors("[1, 999, 0.9, 0.8]", "better = 'lower'\npatience = 0").at(1),
               ::testing::DoubleEq(0.1));
 }
 
-TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
+TEST(ReduceOnPlateau, LoadsStateOfOlderCheckpoints) {
   LineDetector model;
   TrainState state(model, {});
   const auto callback =
@@ -107,25 +107,26 @@ TEST(ReduceOnPlateau, TakesTheStateOfOlderCheckpoints) {
   EXPECT_EQ(saver.save_state(), (nlohmann::json{{"stall", stall}, {"cooldown", 1}}));
 }
 
-TEST(ReduceOnPlateau, RefusesAParameterThatThereIsNot) {
+TEST(ReduceOnPlateau, RejectsUnknownParameter) {
   EXPECT_THAT([] { factors("[1]", "parameter = 'lr'"); },
-              ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" is not one of lr_factor")));
+              ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" ")));
 }
 
-TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
+TEST(Metrics, RejectUnpublishedMetricsBeforeTraining) {
   for (const auto* watcher : {"stop_early", "keep_best", "reduce_on_plateau"})
     EXPECT_THAT(
         [&] {
           made({{watcher, "metric = 'bbox/AB'"}, {"evaluate", ""}});
         },
-        ThrowsMessage<ConfigError>(AllOf(HasSubstr(std::string("callbacks.") + watcher +
-                                                   ": no callback of this run publishes 'bbox/AB'"),
-                                         HasSubstr("did you mean 'bbox/AP'"))));
+        ThrowsMessage<ConfigError>(
+            AllOf(HasSubstr(std::string("callbacks.") + watcher + ": no callback "),
+                  HasSubstr("'bbox/AB'"), HasSubstr("'bbox/AP'"))));
   EXPECT_THAT(
       [] {
         made({{"checkpoint", "only_if = 'bbox/AR10 > 0.3'"}});
       },
-      ThrowsMessage<ConfigError>(HasSubstr("callbacks.checkpoint: no callback of this run")));
+      ThrowsMessage<ConfigError>(
+          AllOf(HasSubstr("callbacks.checkpoint: no callback "), HasSubstr("'bbox/AR10'"))));
   for (const auto* metric : {"loss", "loss_rpn_box_reg"})  // metrics of every step
     EXPECT_THAT(
         [&] {
@@ -137,7 +138,7 @@ TEST(Metrics, ThatNobodyPublishesAreAnErrorBeforeTheRun) {
   made({{"checkpoint", "only_if = 'loss < 3'"}});
 }
 
-TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
+TEST(Metrics, ReportMissingMetricsAtEnd) {
   const Scratch scratch;
   Log log;
   Training{.folder = scratch / "run",
@@ -146,9 +147,9 @@ TEST(Metrics, ThatNeverCameAreToldAtTheEnd) {
                         {"checkpoint", "only_if = 'segm/AP50 > 0.1'"},
                         {"stop_early", "metric = 'bbox/AP'"}}}();
   const auto text = log.take();
-  EXPECT_THAT(text, HasSubstr("callbacks.keep_best waited for 'segm/AP'"));
-  EXPECT_THAT(text, HasSubstr("callbacks.checkpoint waited for 'segm/AP50'"));
-  EXPECT_THAT(text, Not(HasSubstr("callbacks.stop_early waited")));
+  EXPECT_THAT(text, HasSubstr("callbacks.keep_best did nothing: 'segm/AP'"));
+  EXPECT_THAT(text, HasSubstr("callbacks.checkpoint did nothing: 'segm/AP50'"));
+  EXPECT_THAT(text, Not(HasSubstr("callbacks.stop_early")));
 }
 
 }  // namespace

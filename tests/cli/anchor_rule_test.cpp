@@ -64,7 +64,7 @@ void expect_as_matched(const std::string& type, const std::string& toml,
   }
 }
 
-TEST(AnchorRule, IsThatOfTheDetectors) {
+TEST(AnchorRule, MatchesDetectors) {
   for (const auto* type : {"maskrcnn", "fasterrcnn", "cascadercnn"}) {
     expect_as_matched(type, "", {}, 4, {.low = .3, .high = .7, .low_quality = true});
     PyramidAnchors torchvision;
@@ -87,7 +87,7 @@ TEST(AnchorRule, IsThatOfTheDetectors) {
                     {.low = .4, .high = .5, .low_quality = true});
 }
 
-TEST(AnchorRule, TakesOtherSizesAndIsNoneForOtherDetectors) {
+TEST(AnchorRule, AppliesSizesAndRejectsOtherDetectors) {
   const auto rule = anchor_rule("maskrcnn", parse_config("", "test"), 32, {8, 16, 32, 64, 128});
   ASSERT_TRUE(rule);
   EXPECT_EQ(rule->levels[0].cells[1], (Box{-4, -4, 4, 4}));

@@ -6,7 +6,7 @@ namespace {
 
 using BenchEval = Trainer;
 
-TEST_F(BenchEval, MeasuresTheParts) {
+TEST_F(BenchEval, MeasuresEveryPart) {
   const auto figures =
       successful(trainer({"bench", "eval", "--images", "20", "--rounds", "1", "--json"})).json();
   EXPECT_EQ(figures.at("detections"), 2000);
@@ -16,7 +16,7 @@ TEST_F(BenchEval, MeasuresTheParts) {
       EXPECT_GT(figures.at(iou).at(part).get<double>(), 0) << iou << " " << part;
 }
 
-TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
+TEST_F(BenchEval, MakesSameScorableSetPerSeed) {
   const auto make = [&](const std::string& name, const std::string& seed) {
     const auto folder = in_folder(name);
     successful(trainer(
@@ -38,7 +38,7 @@ TEST_F(BenchEval, TheMadeSetIsTheSameForASeedAndCanBeScored) {
   }
 }
 
-TEST_F(BenchEval, LoadsAnnotationsFirstAndFromTheCache) {
+TEST_F(BenchEval, MeasuresLoadingWithAndWithoutCache) {
   const auto folder = in_folder("set");
   trainer({"bench", "eval", "--images", "400", "--detections", "0", "--folder", folder});
   const auto result =

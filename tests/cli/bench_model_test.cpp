@@ -6,7 +6,7 @@ namespace {
 
 using BenchModel = Trainer;
 
-TEST_F(BenchModel, TellsWhereTheTimeOfAStepAndOfADetectionGoes) {
+TEST_F(BenchModel, ReportsTimeByOperatorKind) {
   const auto data = make_data();
   for (const bool inference : {false, true}) {
     const Words command = {"bench", "model", "--steps", "2", "--json"};

@@ -7,7 +7,7 @@ namespace {
 
 using CocoEval = Trainer;
 
-TEST_F(CocoEval, GivesTheFiguresOfPycocotools) {
+TEST_F(CocoEval, MatchesPycocotools) {
   MILLRACE_NEEDS_DATA("eval");
   const auto folder = data_folder() / "eval" / "cocoapi100";
   for (const std::string iou : {"bbox", "segm"}) {
@@ -50,12 +50,12 @@ class TinyEval : public Trainer {
   fs::path truth_ = in_folder("truth.json"), found_ = in_folder("found.json");
 };
 
-TEST_F(TinyEval, APerfectDetectionScoresOne) {
+TEST_F(TinyEval, ScoresPerfectDetectionAsOne) {
   const auto result = successful(evaluate());
   EXPECT_DOUBLE_EQ(result.json().at("stats").at(0).get<double>(), 1.0);
 }
 
-TEST_F(TinyEval, GivesLvisFiguresOfItsAnnotationsUnlessToldOtherwise) {
+TEST_F(TinyEval, UsesLvisRulesForLvisAnnotations) {
   auto truth = read_json(truth_);
   truth["categories"].push_back({{"id", 4}, {"name", "ring"}, {"frequency", "r"}});
   truth["categories"][0]["frequency"] = "c";
@@ -71,29 +71,29 @@ TEST_F(TinyEval, GivesLvisFiguresOfItsAnnotationsUnlessToldOtherwise) {
   EXPECT_EQ(successful(evaluate({"--max-dets", "7", "--json"})).json().at("stat_names").at(9),
             "AR@7");
   EXPECT_EQ(successful(evaluate({"--style", "coco", "--json"})).json().at("style"), "coco");
-  expect_error(evaluate({"--analyze"}), 2, "--style coco scores it by COCO's rules");
-  expect_error(evaluate({"--max-dets", "1,10,100"}), 2, "LVIS has one limit");
+  expect_error(evaluate({"--analyze"}), 2, "--style coco");
+  expect_error(evaluate({"--max-dets", "1,10,100"}), 2, "--max-dets");
   expect_error(trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "keypoints",
                         "--style", "lvis"}),
-               2, "not keypoints");
+               2, "--style lvis");
 }
 
-TEST_F(TinyEval, TakesFilledBoxesForBoundaries) {
+TEST_F(TinyEval, ScoresBoundariesOfFilledBoxes) {
   const auto result = successful(
       trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "boundary", "--json"}));
   EXPECT_EQ(result.json().at("iou"), "boundary");
   EXPECT_EQ(result.json().at("stats").size(), 12U);
 }
 
-TEST_F(TinyEval, HasPascalVocsApWhereAskedTo) {
+TEST_F(TinyEval, ReportsPascalVocAp) {
   const auto voc = successful(evaluate({"--voc", "--json"})).json().at("voc");
   EXPECT_DOUBLE_EQ(voc.at("map").get<double>(), 1.0);
   EXPECT_DOUBLE_EQ(voc.at("category_ap_2007").at(0).get<double>(), 1.0);
   expect_error(trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "segm", "--voc"}), 2,
-               "takes --iou bbox");
+               "--iou bbox");
 }
 
-TEST_F(TinyEval, AFileThatIsTruncatedMissingOrNotWritableIsNamed) {
+TEST_F(TinyEval, NamesUnreadableOrUnwritableFile) {
   const auto page = in_folder("nowhere") / "page.html", none = in_folder("none.json");
   expect_error(evaluate({"--html", page}), 1, page.string());
   expect_error(evaluate({"--versus", none}), 1, none.string());
@@ -105,7 +105,7 @@ TEST_F(TinyEval, AFileThatIsTruncatedMissingOrNotWritableIsNamed) {
   expect_error(evaluate(), 1, found_.string());
 }
 
-TEST_F(TinyEval, AnalysisStandsBesideTheFigures) {
+TEST_F(TinyEval, AddsAnalysisToMetrics) {
   const auto result =
       successful(evaluate({"--analyze", "--bootstrap", "100", "--versus", found_, "--json"}));
   const Json json = result.json();
@@ -125,16 +125,14 @@ TEST_F(TinyEval, AnalysisStandsBesideTheFigures) {
   EXPECT_EQ(json.at("versus").at("difference").at("AP").at("value"), 0);
 }
 
-TEST_F(TinyEval, AnalysisAsText) {
+TEST_F(TinyEval, PrintsAnalysis) {
   const auto result = successful(evaluate({"--analyze", "--bootstrap", "100", "--versus", found_}));
-  for (const char* part :
-       {"Average Precision", "Errors at IoU 0.50", "Best F1 1.000 at score 0.900", "star",
-        "95 % interval", "within noise"}) {
+  for (const char* part : {"Average Precision", "IoU 0.50", "F1 1.000", "0.900", "star", "95 %"}) {
     EXPECT_THAT(result.out, HasSubstr(part));
   }
 }
 
-TEST_F(TinyEval, ATableAndAPageAreWritten) {
+TEST_F(TinyEval, WritesCsvAndPage) {
   auto truth = read_json(truth_);
   truth["categories"][0]["name"] = "a \"star\", big";
   write_json(truth_, truth);
@@ -145,17 +143,17 @@ TEST_F(TinyEval, ATableAndAPageAreWritten) {
   EXPECT_THAT(read_text(html), StartsWith("<!DOCTYPE html>"));
 }
 
-TEST_F(TinyEval, WrongArgumentsAreNamed) {
+TEST_F(TinyEval, NamesWrongArguments) {
   for (const std::string draws : {"99", "-1", "many", "1.5"})
     expect_error(evaluate({"--bootstrap", draws}), 2, "--bootstrap");
   for (const std::string limits : {"0", "many"})
     expect_error(evaluate({"--max-dets", limits}), 2, "--max-dets");
   expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "mask"}), 2, "segm");
   expect_error(trainer({"coco-eval", "--gt", "a", "--dt", "b", "--iou", "keypoints", "--analyze"}),
-               2, "errors, intervals and comparisons are of bbox and segm");
+               2, "--iou keypoints");
 }
 
-TEST_F(TinyEval, KeypointsOfBoxesAloneAreRefused) {
+TEST_F(TinyEval, RejectsFilesWithoutKeypoints) {
   const Words command = {"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "keypoints"};
   expect_error(trainer(command), 2, truth_.string());
   auto truth = read_json(truth_);
@@ -165,7 +163,7 @@ TEST_F(TinyEval, KeypointsOfBoxesAloneAreRefused) {
   expect_error(trainer(command), 2, found_.string());
 }
 
-TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
+TEST_F(TinyEval, CountsDetectionsWithoutAnnotation) {
   auto found = read_json(found_);
   for (const int image : {1, 7, 8}) {
     found.push_back(found[0]);
@@ -175,11 +173,11 @@ TEST_F(TinyEval, WhatTheAnnotationsLackIsCounted) {
   write_json(found_, found);
   const auto result = evaluate();
   EXPECT_EQ(result.json().at("left_out"), (Json{{"images", 2}, {"categories", 1}}));
-  EXPECT_THAT(result.err, HasSubstr("2 detections of images"));
-  EXPECT_THAT(result.err, HasSubstr("1 detection of categories"));
+  EXPECT_THAT(result.err, HasSubstr("2 detections "));
+  EXPECT_THAT(result.err, HasSubstr("1 detection "));
 }
 
-TEST_F(TinyEval, ProposalsAreScoredWithOtherLimits) {
+TEST_F(TinyEval, ScoresProposalsWithOtherLimits) {
   const auto result = successful(evaluate({"--class-agnostic", "--max-dets", "1000,100,300"}));
   for (const std::string limit : {"100", "300", "1000"})
     EXPECT_THAT(result.out, HasSubstr("maxDets=" + limit + " ] = 1.000"));

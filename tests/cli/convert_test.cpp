@@ -23,11 +23,11 @@ class Convert : public Trainer {
   }
 };
 
-TEST_F(Convert, EveryContainerGivesTheSameWeights) {
+TEST_F(Convert, KeepsWeightsInEveryContainer) {
   const auto first = successful(convert(kFixtures + "zip.pth", "a.safetensors"));
-  EXPECT_EQ(first.out, in_folder("a.safetensors").string() +
-                           ": 13 tensors, heads for 2 classes, names of torchvision (from "
-                           "torchvision)\n");
+  EXPECT_THAT(first.out,
+              AllOf(StartsWith(in_folder("a.safetensors").string()), HasSubstr("13 tensors"),
+                    HasSubstr("2 classes"), HasSubstr("torchvision")));
   int number = 0;
   for (const auto* file :
        {"legacy.pth", "checkpoint.pth", "module_prefix.pth", "fp32.safetensors"}) {
@@ -40,17 +40,17 @@ TEST_F(Convert, EveryContainerGivesTheSameWeights) {
   }
 }
 
-TEST_F(Convert, FromNamesOfOthersToOursAndBackAreTheSameBytes) {
+TEST_F(Convert, KeepsBytesThroughOtherNames) {
   for (const std::string names : {"torchvision-2019", "detectron2", "tensorpack"}) {
     const auto there = successful(convert(kFixtures + "zip.pth", "there.npz", names));
     const auto ours = successful(convert(in_folder("there.npz"), "ours.safetensors"));
-    EXPECT_THAT(ours.out, HasSubstr("(from " + names + ")"));
+    EXPECT_THAT(ours.out, HasSubstr(names + ")"));
     successful(convert(in_folder("ours.safetensors"), "again.npz", names));
     expect_same_bytes("there.npz", "again.npz");
   }
 }
 
-TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
+TEST_F(Convert, LoadsStrictlyInTorchvision) {
   MILLRACE_NEEDS_PYTHON("torchvision");
   const std::string script = "tests/cli/torchvision_weights.py ";
   ASSERT_EQ(run_python(script + "make " + in_folder("").string()), 0);
@@ -70,7 +70,7 @@ TEST_F(Convert, TorchvisionLoadsTheResultStrictly) {
   EXPECT_EQ(check("back.pth"), 0);
 }
 
-TEST_F(Convert, ReadsNumPysArraysOfEveryProtocol) {
+TEST_F(Convert, ReadsNumpyArraysOfEveryProtocol) {
   MILLRACE_NEEDS_PYTHON("numpy");
   write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
 body = "backbone.body."
@@ -82,18 +82,18 @@ for protocol in range(2, 6):
   ASSERT_EQ(run_python(in_folder("make.py").string() + " " + in_folder("").string()), 0);
   for (const std::string protocol : {"2", "3", "4", "5"}) {
     const auto done = successful(convert(in_folder(protocol + ".pkl"), protocol + ".safetensors"));
-    EXPECT_THAT(done.out, HasSubstr(": 2 tensors, no heads"));
+    EXPECT_THAT(done.out, HasSubstr("2 tensors"));
     expect_same_bytes("2.safetensors", protocol + ".safetensors");
   }
 }
 
-TEST_F(Convert, WhatASchemeHasNoNameForIsSaid) {
+TEST_F(Convert, ReportsTensorsWithoutName) {
   const auto outcome = successful(convert(kFixtures + "zip.pth", "a.npz", "resnet"));
-  EXPECT_THAT(outcome.err, HasSubstr("8 tensors without a name of resnet keep theirs, such as "
-                                     "backbone.fpn.inner_blocks.0.0.weight"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("8 tensors"), HasSubstr("resnet"),
+                                 HasSubstr("backbone.fpn.inner_blocks.0.0.weight")));
 }
 
-TEST_F(Convert, RejectsNamesOfNoScheme) {
+TEST_F(Convert, RejectsUnknownNames) {
   const NamedTensors others = {{"lm_head.weight", at::zeros({2})}};
   write_weights(in_folder("other.safetensors"), others);
   expect_error(convert(in_folder("other.safetensors"), "a.pth"), 1, "'lm_head.weight'");
@@ -106,18 +106,16 @@ TEST_F(Convert, RejectsNamesOfNoScheme) {
   EXPECT_FALSE(fs::exists(in_folder("b.pth")));
 }
 
-TEST_F(Convert, WrongUseIsNamedAndLeavesNoFile) {
-  expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, "are written as .safetensors, .pth");
-  expect_error(convert(kFixtures + "zip.pth", "a.pth", "detectron"), 2,
-               "did you mean 'detectron2'?");
-  expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth: there is no such file");
+TEST_F(Convert, RejectsWrongUseWithoutFile) {
+  expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, ".safetensors");
+  expect_error(convert(kFixtures + "zip.pth", "a.pth", "detectron"), 2, "'detectron2'");
+  expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth");
   expect_error(convert(kFixtures + "zip.pth", "nosuch/a.pth"), 1, "nosuch/a.pth");
-  expect_error(convert(kFixtures + "bf16.safetensors", "a.npz"), 1,
-               "tensors of type BFloat16 cannot be stored");
+  expect_error(convert(kFixtures + "bf16.safetensors", "a.npz"), 1, "BFloat16");
   write_text(in_folder("evil.pth"),
              "\x80\x02"
              "cposix\nsystem\nX\x02\0\0\0ls\x85R.");
-  expect_error(convert(in_folder("evil.pth"), "a.pth"), 1, "it asks for 'posix.system'");
+  expect_error(convert(in_folder("evil.pth"), "a.pth"), 1, "posix.system");
   EXPECT_FALSE(fs::exists(in_folder("a.pth")));
   EXPECT_FALSE(fs::exists(in_folder("a.npz")));
 }

@@ -32,20 +32,19 @@ class Doctor : public TrainerOnData {
   }
 };
 
-TEST_F(Doctor, TheSampleIsSound) {
+TEST_F(Doctor, AcceptsSampleDataSet) {
   const auto outcome = successful(doctor());
   EXPECT_THAT(outcome.out, StartsWith("train2017: 8 images, "));
   EXPECT_THAT(outcome.out, HasSubstr("\nval2017: 4 images, "));
-  EXPECT_THAT(outcome.out, HasSubstr("nothing stands against training: no errors"));
+  EXPECT_THAT(outcome.out, HasSubstr("no errors"));
   EXPECT_THAT(findings(doctor({"--json"}), "error"), IsEmpty());
 }
 
-TEST_F(Doctor, SaysWhatPerfectAnswersWouldScore) {
+TEST_F(Doctor, ReportsScoresOfPerfectPredictions) {
   const auto outcome = successful(doctor());
-  EXPECT_THAT(outcome.out, HasSubstr("what perfect answers would score on val2017:\n"
-                                     "  the true boxes through NMS 0.5, 100 per image: box AP "));
-  EXPECT_THAT(outcome.out, HasSubstr("that no anchor reaches"));
-  EXPECT_THAT(outcome.out, HasSubstr("the true shapes as masks of 28 x 28: mask AP "));
+  for (const auto* part :
+       {" val2017:\n", "NMS 0.5", "box AP ", "matching anchor", "28 x 28", "mask AP "})
+    EXPECT_THAT(outcome.out, HasSubstr(part));
   const auto few = successful(doctor({"--json"}, {"model.test.detections_per_img=1",
                                                   "model.mask.pooler_resolution=2"}))
                        .json()
@@ -57,7 +56,7 @@ TEST_F(Doctor, SaysWhatPerfectAnswersWouldScore) {
   EXPECT_LT(few.at("masks").at("ap"), .6);
 }
 
-TEST_F(Doctor, WarnsOfScenesBeyondTheLimitOfDetections) {
+TEST_F(Doctor, WarnsOfObjectsBeyondDetectionLimit) {
   edit(val_annotations_, [](Json& json) {
     auto& all = json["annotations"];
     auto one =
@@ -73,18 +72,16 @@ TEST_F(Doctor, WarnsOfScenesBeyondTheLimitOfDetections) {
               Not(Contains(HasSubstr("evaluation-limited"))));
 }
 
-TEST_F(Doctor, AnErrorIsToldAndGivesExitCodeOne) {
+TEST_F(Doctor, ReportsErrorWithExitCodeOne) {
   edit(annotations_, [](Json& json) { json["annotations"][0]["bbox"][2] = 0; });
   const auto outcome = doctor();
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out,
-              HasSubstr("error    box-unusable, 1 in train2017: boxes without an area inside "
-                        "their image\n"));
-  EXPECT_THAT(outcome.out, HasSubstr("training would be wrong: 1 error, "));
+  EXPECT_THAT(outcome.out, HasSubstr("error    box-unusable, 1 in train2017: "));
+  EXPECT_THAT(outcome.out, HasSubstr(": 1 error, "));
   EXPECT_THAT(errors(), Contains("box-unusable in train2017: 1"));
 }
 
-TEST_F(Doctor, JsonHasIdsCountsAndExamples) {
+TEST_F(Doctor, ReportsFindingsAsJson) {
   edit(annotations_, [](Json& json) {
     for (auto& object : json["annotations"]) object["image_id"] = 4711;
   });
@@ -101,7 +98,7 @@ TEST_F(Doctor, JsonHasIdsCountsAndExamples) {
   EXPECT_THAT(findings(outcome, "error"), Contains("nothing-to-train in train2017: 1"));
 }
 
-TEST_F(Doctor, AFileThatIsCutOffIsAFindingBesideThoseOfTheOtherSplit) {
+TEST_F(Doctor, ReportsTruncatedFileBesideOtherSplit) {
   const auto text = read_text(annotations_);
   write_text(annotations_, text.substr(0, text.size() / 2));
   fs::remove(data_ / "val2017" / read_json(val_annotations_)["images"][0]["file_name"]);
@@ -109,26 +106,26 @@ TEST_F(Doctor, AFileThatIsCutOffIsAFindingBesideThoseOfTheOtherSplit) {
               ElementsAre("file-unreadable in train2017: 1", "image-missing in val2017: 1"));
 }
 
-TEST_F(Doctor, BrokenImagesAreTold) {
+TEST_F(Doctor, ReportsBrokenImages) {
   const auto image = first_image();
   fs::resize_file(image, fs::file_size(image) / 2);
   EXPECT_THAT(errors(), ElementsAre("image-unreadable in train2017: 1"));
   const auto quick = successful(doctor({"--images", "headers"}));
-  EXPECT_THAT(quick.out, HasSubstr("not examined: the pixels of JPEGs (--images headers)"));
+  EXPECT_THAT(quick.out, HasSubstr("(--images headers)"));
   fs::remove(image);
   EXPECT_EQ(doctor({"--images", "headers"}).exit_code, 1);
   const auto blind = successful(doctor({"--images", "none"}));
-  EXPECT_THAT(blind.out, HasSubstr("not examined: image files (--images none)"));
+  EXPECT_THAT(blind.out, HasSubstr("(--images none)"));
 }
 
-TEST_F(Doctor, ImagesAboveTheMaximumAreTold) {
+TEST_F(Doctor, ReportsImagesAboveMaximum) {
   const auto outcome = doctor({"--set", "data.max_pixels=100"});
   EXPECT_EQ(outcome.exit_code, 1);
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("image-unreadable"), HasSubstr("data.max_pixels = 100"),
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("image-unreadable"), HasSubstr("data.max_pixels"),
                                  HasSubstr(first_image().filename().string())));
 }
 
-TEST_F(Doctor, APhotoInBothSplitsIsTold) {
+TEST_F(Doctor, ReportsPhotoInBothSplits) {
   const auto val = read_json(val_annotations_)["images"][1];
   fs::copy_file(data_ / "val2017" / val["file_name"], first_image(),
                 fs::copy_options::overwrite_existing);
@@ -147,41 +144,41 @@ TEST_F(Doctor, TheClassesAreThoseOfTheConfiguration) {
   expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "has 'star' twice");
 }
 
-TEST_F(Doctor, ShapesMatterWhereMasksAreLearned) {
+TEST_F(Doctor, ChecksShapesOnlyForMasks) {
   edit(annotations_, [](Json& json) {
     json["annotations"][0]["segmentation"] = {{1, 1, 9, 9, 1, 1}};
   });
   EXPECT_THAT(errors(), ElementsAre("shape-empty in train2017: 1"));
   const auto boxes = successful(doctor({}, {"model.masks=false"}));
-  EXPECT_THAT(boxes.out, HasSubstr("not examined: shapes"));
+  EXPECT_THAT(boxes.out, HasSubstr("model.masks"));
 }
 
-TEST_F(Doctor, OneSplitForBothIsSaid) {
+TEST_F(Doctor, ReportsSharedSplit) {
   const auto outcome = successful(doctor({}, {"data.val=\"train2017\""}));
   EXPECT_THAT(outcome.out, Not(HasSubstr("photo-in-both-splits")));
-  EXPECT_THAT(outcome.out, HasSubstr("not examined: data.val, which is data.train"));
+  EXPECT_THAT(outcome.out, HasSubstr("data.train"));
 }
 
-TEST_F(Doctor, WhatCannotBeFoundIsAWrongConfiguration) {
+TEST_F(Doctor, RejectsMissingSplitsAndWrongValues) {
   expect_error(doctor({}, {"data.train=\"nosuch\""}), 2, "instances_nosuch.json");
   expect_error(doctor({}, {"data.batch_size=0"}), 2, "batch_size");
   expect_error(doctor({"--images", "some"}), 2, "--images");
 }
 
-TEST_F(Doctor, ANameThatIsNoUtf8IsNoReasonToFail) {
+TEST_F(Doctor, AcceptsNonUtf8FileNames) {
   write_text(data_ / "train2017" / "\xff.jpg", "");
   const auto outcome = successful(doctor({"--json"}));
   EXPECT_THAT(findings(outcome, "note"), Contains("file-orphan in train2017: 1"));
 }
 
-TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
+TEST_F(Doctor, ExaminesDeclaredSources) {
   const auto store = in_folder("packed");
   ASSERT_EQ(trainer(on(data_, {"pack"}, {})).exit_code, 2) << "needs --out";
   successful(trainer(on(data_, {"pack", "--out", store})));
   const auto source = "data.sources=[{type=\"records\", folder=\"" + store.string() + "\"}]";
   const auto sound = successful(doctor({}, {source}));
   EXPECT_THAT(sound.out, StartsWith("data.sources: 8 images"));
-  EXPECT_THAT(sound.out, HasSubstr("not examined: the annotations of [[data.sources]]"));
+  EXPECT_THAT(sound.out, HasSubstr("[[data.sources]]"));
 
   const auto folder = "data.sources=[{type=\"coco\"}]";
   fs::resize_file(first_image(), 300);
@@ -191,7 +188,7 @@ TEST_F(Doctor, DeclaredSourcesAreReadAsAFlowReadsThem) {
               ElementsAre("source-unreadable in data.sources: 1"));
 }
 
-TEST_F(Doctor, TheReportDoesNotDependOnThreads) {
+TEST_F(Doctor, KeepsReportForAnyThreadCount) {
   edit(annotations_, [](Json& json) {
     for (std::size_t i = 0; i < json["annotations"].size(); i += 2)
       json["annotations"][i]["bbox"][2] = 0;
@@ -214,7 +211,7 @@ TEST_F(Doctor, EscapesControlCharactersOfNames) {
   EXPECT_EQ(json.json().at("classes").at(0).at("name"), name);
 }
 
-TEST_F(Doctor, TakesARunsFolder) {
+TEST_F(Doctor, ExaminesRunFolder) {
   successful(trainer(
       on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
   const auto run = in_folder("runs") / "maskrcnn-1";
@@ -222,11 +219,11 @@ TEST_F(Doctor, TakesARunsFolder) {
   EXPECT_EQ(of_run.at("findings"), successful(doctor({"--json"})).json().at("findings"));
 }
 
-TEST_F(Doctor, ExaminesAFolderOfPhotosAndLabels) {
+TEST_F(Doctor, ExaminesFolderOfImagesAndLabels) {
   const auto sound = successful(trainer({"doctor", data_, "--json"})).json();
   EXPECT_THAT(sound.at("data").get<std::string>(),
               AllOf(HasSubstr(data_.string()), HasSubstr("COCO"), HasSubstr("8 images")));
-  EXPECT_THAT(sound.at("split").get<std::string>(), HasSubstr("4 images to evaluate on"));
+  EXPECT_THAT(sound.at("split").get<std::string>(), HasSubstr("4 images"));
   EXPECT_FALSE(sound.contains("config")) << "nothing is written";
   fs::resize_file(first_image(), 300);
   const auto broken = trainer({"doctor", data_});
@@ -240,7 +237,7 @@ TEST_F(Doctor, RejectsFoldersWithoutLabels) {
   expect_error(trainer({"doctor", data_, "--set", "data.threads=1"}), 2, "--set");
 }
 
-TEST_F(Doctor, RealPhotosHaveNoErrors) {
+TEST_F(Doctor, FindsNoErrorsInRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto outcome = successful(trainer(on(data_folder() / "coco_mini", {"doctor", "--json"})));
   EXPECT_THAT(findings(outcome, "error"), IsEmpty());

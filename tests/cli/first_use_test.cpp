@@ -31,25 +31,23 @@ class FirstUse : public Trainer {
   }
 };
 
-TEST_F(FirstUse, RunMakesTheSetThatItsFileNames) {
+TEST_F(FirstUse, RunMakesSampleDataSet) {
   const auto outcome = successful(trainer(run_of(config_)));
-  EXPECT_THAT(outcome.err,
-              HasSubstr("making the sample data set in " + root_.string() + " (8 + 4"));
+  EXPECT_THAT(outcome.err, HasSubstr(root_.string() + " (8 + 4"));
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("info next: "), Not(HasSubstr("trainer predict"))))
       << "no model was saved";
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("training data: 8 images, "), HasSubstr("objects of each class:\n")));
+  EXPECT_THAT(outcome.err, HasSubstr("8 images"));
   EXPECT_EQ(read_json(root_ / "annotations/instances_train2017.json")["images"].size(), 8U);
 }
 
-TEST_F(FirstUse, AnotherNumberOfImagesThanTheFolderHasIsTold) {
+TEST_F(FirstUse, WarnsOfOtherSampleSize) {
   successful(trainer(run_of(config_)));
-  EXPECT_THAT(successful(trainer(run_of(config_))).err, Not(HasSubstr("remove it")));
+  EXPECT_THAT(successful(trainer(run_of(config_))).err, Not(HasSubstr("[data.sample]")));
   EXPECT_THAT(successful(trainer(run_of(config_, {"data.sample.train=6"}))).err,
-              HasSubstr("has 8 + 4 images (seed 1), not the 6 + 4 (seed 1) of [data.sample]"));
+              AllOf(HasSubstr("8 + 4"), HasSubstr("6 + 4"), HasSubstr("[data.sample]")));
 }
 
-TEST_F(FirstUse, OtherCommandsSayHowToMakeIt) {
+TEST_F(FirstUse, OtherCommandsSuggestSampleCommand) {
   const std::vector<Words> commands = {
       {"doctor"},
       {"bench", "dataflow"},
@@ -58,9 +56,9 @@ TEST_F(FirstUse, OtherCommandsSayHowToMakeIt) {
       {"serve", "--bind", "ipc://" + in_folder("socket").string()}};
   for (const auto& words : commands) {
     const auto outcome = trainer(command(words, config_));
-    expect_error(outcome, 2, "no data folder '" + root_.string() + "'");
-    EXPECT_THAT(outcome.err, HasSubstr("`trainer sample --out " + root_.string() +
-                                       " --train 8 --val 4 --seed 1`"));
+    expect_error(outcome, 2, root_.string());
+    EXPECT_THAT(outcome.err, HasSubstr("trainer sample --out " + root_.string() +
+                                       " --train 8 --val 4 --seed 1"));
     EXPECT_FALSE(fs::exists(root_)) << words[0];
   }
   const auto weights = write("w.safetensors", "no weights");
@@ -69,20 +67,20 @@ TEST_F(FirstUse, OtherCommandsSayHowToMakeIt) {
   EXPECT_FALSE(fs::exists(root_));
 }
 
-TEST_F(FirstUse, AMistypedFolderIsToldAndNotFilled) {
+TEST_F(FirstUse, RejectsMistypedFolder) {
   const auto typed = setting("data.root", typed_);
   const auto heir =
       write("heir.toml", "base = \"own.toml\"\n[data]\nroot = \"" + typed_.string() + "\"\n");
   for (const auto& words :
        {run_of(config_, {typed}), run_of(heir), run_of(config_, {typed, "data.sample.train=4"}),
         command({"bench", "dataflow"}, heir)}) {
-    expect_error(trainer(words), 2, "no data folder '" + typed_.string() + "'");
+    expect_error(trainer(words), 2, typed_.string());
     EXPECT_FALSE(fs::exists(typed_));
   }
   // Nor with a copy of the complete configuration.
   const auto complete = successful(trainer(command({"config"}, config_, {typed})));
   const auto copy = write("complete.toml", complete.out);
-  expect_error(trainer(run_of(copy)), 2, "no data folder '" + typed_.string() + "'");
+  expect_error(trainer(run_of(copy)), 2, typed_.string());
   EXPECT_FALSE(fs::exists(typed_));
 }
 
@@ -91,19 +89,19 @@ std::string root_in(const std::string& toml) {
   return std::get<std::string>(parse_config(toml, "text").find_path("data.root")->data);
 }
 
-TEST_F(FirstUse, ARelativeRootFollowsTheFileThatSetsIt) {
+TEST_F(FirstUse, ResolvesRootRelativeToItsFile) {
   fs::create_directory(in_folder("configs"));
   const auto file =
       write("configs/relative.toml", "base = '../own.toml'\n[data]\nroot = '../near'\n");
   const auto near = in_folder("near").string();
   EXPECT_EQ(root_in(successful(trainer(command({"config"}, file))).out), near);
-  expect_error(trainer(command({"bench", "dataflow"}, file)), 2, "'" + near + "'");
+  expect_error(trainer(command({"bench", "dataflow"}, file)), 2, near);
   const auto typed = successful(trainer(command({"config"}, file, {"data.root=near"}))).out;
   EXPECT_EQ(root_in(typed), (fs::current_path() / "near").string());
   expect_error(trainer(command({"config"}, file, {"data.root="})), 2, "--set data.root");
 }
 
-TEST_F(FirstUse, TheRunsCopyOfTheFileWorksFromAnyFolder) {
+TEST_F(FirstUse, RunCopyWorksFromAnyFolder) {
   fs::create_directory(in_folder("configs"));
   const auto file =
       write("configs/relative.toml",
@@ -114,10 +112,10 @@ TEST_F(FirstUse, TheRunsCopyOfTheFileWorksFromAnyFolder) {
   EXPECT_EQ(root_in(read_text(copy)), in_folder("near").string());
   const auto seen =
       run("/bin/sh", {"-c", "cd / && exec" + quoted({MILLRACE_TRAINER, "doctor", copy})});
-  EXPECT_THAT(seen.err, Not(HasSubstr("no data folder")));
+  EXPECT_THAT(seen.err, Not(HasSubstr("trainer: error: ")));
 }
 
-TEST_F(FirstUse, NothingIsMadeForOtherSources) {
+TEST_F(FirstUse, MakesNoSampleForOtherSources) {
   const auto fake =
       write("fake.toml",
             "base = \"own.toml\"\n[data]\nval = \"\"\nclasses = [\"a\", \"b\"]\n"

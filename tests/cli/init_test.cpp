@@ -81,7 +81,7 @@ class InitTest : public TrainerOnData {
   }
 };
 
-TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
+TEST_F(InitTest, WritesConfigurationThatTrains) {
   fs::copy_file(first_image(), data_ / "train2017" / "again.jpg");
   edit(annotations_, [](Json& json) {
     auto image = json["images"][0];
@@ -116,7 +116,7 @@ TEST_F(InitTest, WritesAConfigurationThatIsAcceptedAndTrains) {
   successful(trainer({"doctor", config}));
 }
 
-TEST_F(TrainerOnData, InitTakesTheModelOfWeights) {
+TEST_F(TrainerOnData, InitUsesModelOfWeights) {
   successful(trainer(on(data_, {"run", "--out", in_folder("runs")},
                         kTrainOnly + Words{"train.max_steps=1", "model.roi.sampling_ratio=3"})));
   const auto weights =
@@ -127,10 +127,9 @@ TEST_F(TrainerOnData, InitTakesTheModelOfWeights) {
               AllOf(HasSubstr("sampling_ratio = 3"), HasSubstr("width = 16")));
 }
 
-TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
+TEST_F(TrainerOnData, InitReadsCocoFolderUnchanged) {
   const auto out = in_folder("as_it_is");
-  const auto outcome = successful(trainer({"init", out, "--data", data_}));
-  EXPECT_THAT(words_of(outcome), HasSubstr("as the folder has it"));
+  successful(trainer({"init", out, "--data", data_}));
   EXPECT_FALSE(fs::exists(out / "data"));
   const auto text = read_text(out / "config.toml");
   EXPECT_THAT(text, AllOf(HasSubstr("root = \"" + data_.string() + '"'),
@@ -138,7 +137,7 @@ TEST_F(TrainerOnData, InitReadsAFolderInCocosLayoutAsItIs) {
   successful(trainer({"doctor", out / "config.toml", "--images", "none"}));
 }
 
-TEST_F(InitTest, EvaluatesDenseScenesWhole) {
+TEST_F(InitTest, RaisesDetectionLimitForDenseScenes) {
   edit(annotations_, [](Json& json) {
     auto& all = json["annotations"];
     const auto images = json["images"].size();
@@ -152,11 +151,11 @@ TEST_F(InitTest, EvaluatesDenseScenesWhole) {
     }
   });
   const auto said = successful(init({"--json"})).json();
-  EXPECT_THAT(said.at("limit").get<std::string>(), HasSubstr("more than 100 objects of a class"));
+  EXPECT_THAT(said.at("limit").get<std::string>(), HasSubstr("100"));
   EXPECT_THAT(read_text(out() / "config.toml"), ContainsRegex("max_detections = [2-9]00"));
 }
 
-TEST_F(InitTest, GivesTheSameBytesAgain) {
+TEST_F(InitTest, WritesSameBytesAgain) {
   successful(init());
   const auto once = contents(out());
   fs::remove_all(out());
@@ -164,7 +163,7 @@ TEST_F(InitTest, GivesTheSameBytesAgain) {
   EXPECT_EQ(contents(out()), once);
 }
 
-TEST_F(InitTest, TellsScriptsTheSame) {
+TEST_F(InitTest, ReportsAsJson) {
   const auto json = successful(init({"--json", "--model", "retinanet"})).json();
   EXPECT_EQ(json["config"], (out() / "config.toml").string());
   EXPECT_GT(json["step_s"], 0);
@@ -173,19 +172,19 @@ TEST_F(InitTest, TellsScriptsTheSame) {
   EXPECT_THAT(read_text(out() / "config.toml"), HasSubstr("type = \"retinanet\""));
 }
 
-TEST_F(InitTest, TenPhotosWithMistakesGiveAConfigurationAndASentenceForEach) {
+TEST_F(InitTest, ReportsMistakesOfTenPhotos) {
   const auto voc =
       make_voc(10,
                "<object><name>stra</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>900</xmax>"
                "<ymax>60</ymax></bndbox></object>");
   const auto outcome = successful(trainer({"init", out(), "--data", voc}));
-  EXPECT_THAT(words_of(outcome), HasSubstr("beyond their image"));
+  EXPECT_THAT(words_of(outcome), HasSubstr("-outside)"));
   EXPECT_THAT(outcome.out, HasSubstr("Annotations/"));
   EXPECT_THAT(read_text(out() / "config.toml"), HasSubstr("type = \"fasterrcnn\""));
   successful(trainer({"config", out() / "config.toml"}));
 }
 
-TEST_F(InitTest, LeavesOutABrokenImageAndSaysWhich) {
+TEST_F(InitTest, NamesAndSkipsBrokenImage) {
   write_text(first_image(), "no image");
   const auto name = first_image().filename().string();
   EXPECT_THAT(successful(init()).out, HasSubstr(name));
@@ -193,7 +192,7 @@ TEST_F(InitTest, LeavesOutABrokenImageAndSaysWhich) {
     for (const auto& image : split(side)["images"]) EXPECT_NE(image["file_name"], name);
 }
 
-TEST_F(InitTest, DividesThreeImagesAndEvaluatesOneOnItself) {
+TEST_F(InitTest, SplitsThreeImagesButNotOne) {
   const auto keep = [this](std::size_t count) {
     edit(annotations_, [count](Json& json) {
       Json annotations = Json::array();
@@ -211,10 +210,11 @@ TEST_F(InitTest, DividesThreeImagesAndEvaluatesOneOnItself) {
   EXPECT_EQ(split("val")["images"].size(), 1U);
   fs::remove_all(out());
   keep(1);
-  EXPECT_THAT(words_of(successful(init())), HasSubstr("evaluates on what it trains on"));
+  successful(init());
+  EXPECT_THAT(read_text(out() / "config.toml"), HasSubstr("val = \"train\""));
 }
 
-TEST_F(InitTest, TakesThousandsOfClassesAndLeavesOutThoseWithoutObjects) {
+TEST_F(InitTest, DropsClassesWithoutObjects) {
   edit(annotations_, [](Json& json) {
     for (int k = 0; k < 3000; ++k)
       json["categories"].push_back({{"id", 1000 + k}, {"name", "class " + std::to_string(k)}});
@@ -227,7 +227,7 @@ TEST_F(InitTest, TakesThousandsOfClassesAndLeavesOutThoseWithoutObjects) {
   EXPECT_EQ(split("train")["categories"], split("val")["categories"]);
 }
 
-TEST_F(InitTest, RefusesWhatItCannotUseWithASentence) {
+TEST_F(InitTest, RejectsUnusableInput) {
   expect_error(trainer({"init", out(), "--data", in_folder("nothing")}), 2, "nothing");
   fs::create_directories(in_folder("empty"));
   expect_error(trainer({"init", out(), "--data", in_folder("empty")}), 2, "empty");
@@ -235,7 +235,7 @@ TEST_F(InitTest, RefusesWhatItCannotUseWithASentence) {
   EXPECT_FALSE(fs::exists(out()));
   fs::create_directories(out());
   write_text(out() / "notes.txt", "mine");
-  expect_error(init(), 2, "is there already");
+  expect_error(init(), 2, out().string());
   EXPECT_EQ(read_text(out() / "notes.txt"), "mine");
   fs::remove_all(out());
   fs::remove_all(data_ / "train2017");
@@ -243,11 +243,11 @@ TEST_F(InitTest, RefusesWhatItCannotUseWithASentence) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
-TEST_F(InitTest, AFolderWithoutObjectsIsNoDataSet) {
+TEST_F(InitTest, RejectsFolderWithoutObjects) {
   edit(annotations_, [](Json& json) { json["annotations"] = Json::array(); });
   const auto outcome = init();  // it has already reported on the data
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("no object is annotated"));
+  EXPECT_THAT(outcome.err, HasSubstr("train2017"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 namespace millrace::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -41,7 +42,7 @@ bool has(const std::vector<ChosenImage>& chosen, std::size_t image, const std::s
   });
 }
 
-TEST(ChooseImages, TakesTheEndsAndSomeOfAll) {
+TEST(ChooseImages, ChoosesExtremesAndSamples) {
   const auto data = made(
       500, [](int i) { return i == 100  ? 0
                               : i == 40 ? 30
@@ -67,7 +68,7 @@ TEST(ChooseImages, TakesTheEndsAndSomeOfAll) {
       10);
 }
 
-TEST(ChooseImages, TakesAllOfFewAndNoneOfNone) {
+TEST(ChooseImages, ChoosesAllOfFewImages) {
   const auto chosen = choose_images(made(
                                         5, [](int) { return 1; }, [](int) { return 20; }),
                                     {}, 48);
@@ -90,39 +91,38 @@ std::string text_of(const std::vector<Remark>& all, const std::string& name) {
   return found == all.end() ? "" : found->text;
 }
 
-TEST(Remarks, NameWhatToChange) {
+TEST(Remarks, NamesKeysToChange) {
   const auto small = view_of(made(
       100, [](int i) { return i == 9 ? 150 : 3; }, [](int) { return 8; }));
   const auto found =
       remarks(small, small, nullptr, {.most_detections = 100, .anchor_ratios = {.5, 1, 2}});
-  EXPECT_THAT(text_of(found, "tiny-objects"), HasSubstr("100 % of the objects are below 16"));
+  EXPECT_THAT(text_of(found, "tiny-objects"), AllOf(HasSubstr("100 %"), HasSubstr("16")));
   EXPECT_THAT(text_of(found, "many-objects"),
-              HasSubstr("1 image has more objects than the 100 that "
-                        "model.test.detections_per_img keeps (the fullest 150)"));
-  EXPECT_THAT(text_of(found, "classes-without-objects"),
-              HasSubstr("1 class has no object to learn from: fish."));
-  EXPECT_THAT(text_of(found, "crowds"), HasSubstr("1 crowd region is not learned"));
+              AllOf(HasSubstr("1 image"), HasSubstr("model.test.detections_per_img"),
+                    HasSubstr("100"), HasSubstr("150")));
+  EXPECT_THAT(text_of(found, "classes-without-objects"), HasSubstr("fish"));
+  EXPECT_THAT(text_of(found, "crowds"), HasSubstr("1 crowd"));
   EXPECT_THAT(names(found), Not(Contains("long-objects")));
 }
 
-TEST(Remarks, CompareTheSplits) {
+TEST(Remarks, ComparesSplits) {
   const auto train = view_of(made(
       30, [](int) { return 2; }, [](int) { return 100; }));
   auto val = view_of(made(
       30, [](int) { return 2; }, [](int) { return 50; }));
   val.name = "val2017";
   EXPECT_THAT(text_of(remarks(train, train, &val, {}), "validation-differs"),
-              HasSubstr("Objects of val2017 are 0.5 times as large as those of train2017"));
+              AllOf(HasSubstr("val2017"), HasSubstr("0.5"), HasSubstr("train2017")));
   EXPECT_THAT(names(remarks(train, train, &train, {})), Not(Contains("validation-differs")));
 }
 
-TEST(Remarks, OfNoObjectAreOne) {
+TEST(Remarks, ReportsSplitsWithoutObjects) {
   const auto none = view_of(made(
       3, [](int) { return 0; }, [](int) { return 1; }));
   EXPECT_EQ(names(remarks(none, none, nullptr, {})), std::vector<std::string>{"no-objects"});
 }
 
-TEST(Distributions, CountEachObjectAndImage) {
+TEST(Distributions, CountsEachObjectAndImage) {
   const auto view = view_of(made(
       60, [](int i) { return i % 4; }, [](int i) { return 5 + 10 * i; }));
   const auto objects = view.data.objects.size() - crowd_count(view.data);
@@ -137,7 +137,7 @@ TEST(Distributions, CountEachObjectAndImage) {
   }
 }
 
-TEST(Distributions, OfNothingAreNone) {
+TEST(Distributions, ReturnsNoneWithoutImages) {
   EXPECT_TRUE(distributions({}).empty());
   EXPECT_FALSE(histogram_picture({}).empty());
 }

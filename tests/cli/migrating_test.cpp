@@ -60,7 +60,7 @@ class Migrating : public Trainer {
   }
 };
 
-TEST_F(Migrating, EveryKeyOfTheTablesExists) {
+TEST_F(Migrating, NamesOnlyKnownKeys) {
   const auto keys = known();
   int seen = 0;
   bool in_keys = false;
@@ -81,7 +81,7 @@ TEST_F(Migrating, EveryKeyOfTheTablesExists) {
   EXPECT_GT(seen, 250);
 }
 
-TEST_F(Migrating, EveryCallbackOfTheTextExists) {
+TEST_F(Migrating, NamesOnlyKnownCallbacks) {
   const auto keys = known();
   for_each_line([&](const std::string& line, const std::string& where) {
     for (const auto& span : spans_of(line)) {
@@ -91,7 +91,7 @@ TEST_F(Migrating, EveryCallbackOfTheTextExists) {
   });
 }
 
-TEST_F(Migrating, EveryCommandAndOptionExists) {
+TEST_F(Migrating, NamesOnlyKnownCommandsAndOptions) {
   std::map<std::string, std::string> help;  // by subcommand
   int seen = 0;
   const auto check = [&](const std::string& line, const std::string& where) {
@@ -115,7 +115,7 @@ TEST_F(Migrating, EveryCommandAndOptionExists) {
   EXPECT_GT(seen, 40);
 }
 
-TEST_F(Migrating, EveryConfigurationOfThePageResolves) {
+TEST_F(Migrating, ResolvesEveryConfiguration) {
   static const std::regex block("```toml\n([^`]*)```");
   int seen = 0;
   const auto text = read_text("docs/migrating.md");

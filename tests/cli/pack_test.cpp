@@ -20,7 +20,7 @@ class Pack : public Trainer {
   }
 };
 
-TEST_F(Pack, GivesTheBatchesOfTheFilesAndTrainsAModel) {
+TEST_F(Pack, KeepsBatchesAndTrains) {
   const auto data = make_data();
   const auto folder = in_folder("packed");
   EXPECT_THAT(successful(pack(data, folder)).out, HasSubstr("8 images"));
@@ -29,13 +29,13 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesAndTrainsAModel) {
                         {source(folder), "train.max_steps=2", "data.val=''"})));
 }
 
-TEST_F(Pack, GivesTheBatchesOfTheFilesInShardsAndOfShardsThatAreThere) {
+TEST_F(Pack, KeepsBatchesInShards) {
   const auto data = make_data();
   const auto folder = in_folder("shards"), index = in_folder("index");
-  EXPECT_THAT(successful(pack(data, folder, {"--shards", "1"})).out, HasSubstr("and 1 shard;"));
+  EXPECT_THAT(successful(pack(data, folder, {"--shards", "1"})).out, HasSubstr("1 shard"));
   EXPECT_EQ(digests(data, {source(folder)}), digests(data, {}));
   const auto made = successful(trainer({"index", folder / "000000.tar", "--out", index}));
-  EXPECT_THAT(made.out, HasSubstr("8 images in 1 shard"));
+  EXPECT_THAT(made.out, AllOf(HasSubstr("8 images"), HasSubstr("1 shard")));
   const auto outside = source(index);
   EXPECT_EQ(trainer(on(data, {"bench", "dataflow", "--batches", "1"}, {outside})).exit_code, 2);
   const auto allowed =
@@ -43,29 +43,27 @@ TEST_F(Pack, GivesTheBatchesOfTheFilesInShardsAndOfShardsThatAreThere) {
   EXPECT_EQ(digests(data, {allowed}), digests(data, {}));
   expect_error(
       trainer({"index", data / "annotations/instances_train2017.json", "--out", in_folder("none")}),
-      1, "no TFRecord");
+      1, "instances_train2017.json");
 }
 
-TEST_F(Pack, MakesImagesSmallerAndSaysSo) {
+TEST_F(Pack, ReducesImages) {
   const auto data = make_data();
   const auto folder = in_folder("packed");
   const auto made = successful(pack(data, folder, {"--max-side", "100"}));
-  EXPECT_THAT(made.out,
-              HasSubstr("8 images made smaller: their longer side is 100 pixels now, JPEG "
-                        "of quality 90, objects scaled to match; 0 kept"));
-  EXPECT_THAT(made.err, HasSubstr("data.max_side is "));
+  EXPECT_THAT(made.out, AllOf(HasSubstr("8 images"), HasSubstr("100 pixels"), HasSubstr("90")));
+  EXPECT_THAT(made.err, HasSubstr("data.max_side"));
   digests(data, {source(folder)});
   expect_error(pack(data, in_folder("other"), {"--quality", "50"}), 2, "--max-side");
 }
 
-TEST_F(Pack, TakesAnotherSplit) {
+TEST_F(Pack, PacksOtherSplit) {
   const auto data = make_data();
   const auto made = successful(pack(data, in_folder("packed"), {"--split", "val"}));
   EXPECT_THAT(made.out, HasSubstr("4 images"));
   expect_error(pack(data, in_folder("other"), {"--split", "no_such"}), 2, "instances_no_such.json");
 }
 
-TEST_F(Pack, TakesAllDeclaredSources) {
+TEST_F(Pack, PacksAllDeclaredSources) {
   const auto data = make_data(), other = in_folder("other");
   successful(trainer({"sample", "--out", other, "--train", "3", "--val", "2", "--seed", "5"}));
   const auto coco = [](const std::string& name, const fs::path& root) {
@@ -84,15 +82,15 @@ TEST_F(Pack, TakesAllDeclaredSources) {
       both.substr(0, both.size() - 1) + ",{type=\"repeat\", of=[\"concat\"], times=2}]";
   expect_error(pack(data, in_folder("none"), {"--set", weighted}), 2, "data.sources");
   expect_error(pack(data, in_folder("none"), {"--set", "data.sources=[{type=\"fake\"}]"}), 1,
-               "fake image 1: ");
+               "fake image 1");
 }
 
-TEST_F(Pack, SaysWhatIsInItsWay) {
+TEST_F(Pack, RejectsExistingFolderAndMissingImages) {
   const auto data = make_data();
   successful(pack(data, in_folder("packed")));
-  expect_error(pack(data, in_folder("packed")), 2, "exists already");
+  expect_error(pack(data, in_folder("packed")), 2, in_folder("packed").string());
   for (const auto& image : fs::directory_iterator(data / "train2017")) fs::remove(image.path());
-  expect_error(pack(data, in_folder("again")), 1, "cannot be opened");
+  expect_error(pack(data, in_folder("again")), 1, "train2017");
   EXPECT_FALSE(fs::exists(in_folder("again.part")));
 }
 

@@ -53,7 +53,7 @@ class Plugin : public Trainer {
   }
 };
 
-TEST_F(Plugin, BringsAComponentWithItsOptions) {
+TEST_F(Plugin, RegistersComponentWithOptions) {
   const auto list = successful(trainer({"list", "--plugin", HELLO_PLUGIN}));
   EXPECT_THAT(list.out, HasSubstr("[callbacks.hello]  greets\n    from " HELLO_PLUGIN "\n"));
 
@@ -68,10 +68,11 @@ TEST_F(Plugin, BringsAComponentWithItsOptions) {
 
   const auto resolved = successful(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=5"}));
   EXPECT_THAT(resolved.out, HasSubstr("times = 5"));
-  expect_error(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=0"}), 2, "out of range");
+  expect_error(config_with({HELLO_PLUGIN}, {"callbacks.hello.times=0"}), 2,
+               "callbacks.hello.times");
 }
 
-TEST_F(Plugin, IsNamedByTheListOfComponents) {
+TEST_F(Plugin, IsReportedByList) {
   const auto list = trainer({"list", "--json", "--plugin", HELLO_PLUGIN}).json();
   std::map<std::string, Json> plugin_of;
   for (const auto* kind : {"detectors", "callbacks", "stages"})
@@ -81,7 +82,7 @@ TEST_F(Plugin, IsNamedByTheListOfComponents) {
   for (const auto* name : {"maskrcnn", "log", "decode"}) EXPECT_TRUE(plugin_of[name].is_null());
 }
 
-TEST_F(Plugin, IsFoundBesideTheProgramByItsNameAlone) {
+TEST_F(Plugin, IsFoundBesideProgramByName) {
   fs::create_directories(in_folder("bin"));
   fs::create_directories(in_folder("lib/millrace/plugins"));
   const fs::path built = MILLRACE_TRAINER;
@@ -93,7 +94,7 @@ TEST_F(Plugin, IsFoundBesideTheProgramByItsNameAlone) {
   EXPECT_THAT(resolved.out, HasSubstr(in_folder("lib/millrace/plugins/hello.so").string()));
 }
 
-TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
+TEST_F(Plugin, IsFoundBesideItsConfiguration) {
   fs::create_directory(in_folder("mine"));
   fs::copy(HELLO_PLUGIN, in_folder("mine/hello.so"));
   write_text(in_folder("mine/a.toml"),
@@ -107,62 +108,60 @@ TEST_F(Plugin, IsFoundBesideTheFileThatNamesIt) {
   }
 }
 
-TEST_F(Plugin, OfTheCommandLineIsFoundFromTheCurrentFolder) {
+TEST_F(Plugin, IsFoundFromCurrentFolder) {
   const auto relative = fs::relative(HELLO_PLUGIN, fs::current_path());
   EXPECT_EQ(config_with({relative}).exit_code, 0);
 }
 
-TEST_F(Plugin, LoadedTwiceIsOne) {
+TEST_F(Plugin, LoadsOnlyOnce) {
   const auto link = in_folder("link.so");
   fs::create_symlink(HELLO_PLUGIN, link);
   successful(config_with({HELLO_PLUGIN, HELLO_PLUGIN, link}));
 }
 
-TEST_F(Plugin, ThatTakesATakenNameIsRefused) {
-  expect_error(config_with({TAKEN_PLUGIN}), 2,
-               "the callback 'log' is registered twice: built in and by " TAKEN_PLUGIN);
+TEST_F(Plugin, RejectsTakenName) {
+  for (const auto* part : {"'log'", TAKEN_PLUGIN})
+    expect_error(config_with({TAKEN_PLUGIN}), 2, part);
 }
 
-TEST_F(Plugin, InTwoFilesIsRefusedNamingBoth) {
+TEST_F(Plugin, RejectsSamePluginInTwoFiles) {
   const auto copy = in_folder("copy.so");
   fs::copy(HELLO_PLUGIN, copy);
-  expect_error(config_with({HELLO_PLUGIN, copy}), 2,
-               "is registered twice: by " HELLO_PLUGIN " and by " + copy.string());
+  for (const auto& part : {std::string(HELLO_PLUGIN), copy.string()})
+    expect_error(config_with({HELLO_PLUGIN, copy}), 2, part);
 }
 
-TEST_F(Plugin, ThatIsNotThereIsNamed) {
-  expect_error(config_with({"nosuch.so"}), 2,
-               "cannot load the plug-in 'nosuch.so': there is neither");
-  expect_error(config_with({"folder/nosuch.so"}), 2, "there is no " + fs::current_path().string());
+TEST_F(Plugin, NamesMissingPlugin) {
+  expect_error(config_with({"nosuch.so"}), 2, "nosuch.so");
+  expect_error(config_with({"folder/nosuch.so"}), 2, fs::current_path().string());
 }
 
-TEST_F(Plugin, ThatIsNoneIsRefused) {
+TEST_F(Plugin, RejectsOtherFiles) {
   const auto text = in_folder("text.so");
   write_text(text, "not an object");
-  expect_error(config_with({text}), 2, "it is no shared object");
+  expect_error(config_with({text}), 2, text.string());
   write_text(text, "");
-  expect_error(config_with({text}), 2, "cannot load the plug-in");
-  expect_error(config_with({in_folder("")}), 2, "cannot load the plug-in");
-  expect_error(config_with({OTHER_OBJECT}), 2,
-               "it is no Millrace plug-in: build it with millrace_add_plugin");
+  expect_error(config_with({text}), 2, text.string());
+  expect_error(config_with({in_folder("")}), 2, in_folder("").string());
+  expect_error(config_with({OTHER_OBJECT}), 2, "millrace_add_plugin");
 }
 
-TEST_F(Plugin, CutShortAnywhereIsRefused) {
+TEST_F(Plugin, RejectsTruncatedPlugin) {
   const auto size = fs::file_size(HELLO_PLUGIN);
   for (const auto length : {std::uintmax_t{5}, std::uintmax_t{63}, size / 2, size - 1})
     expect_error(config_with({changed([&](std::string& bytes) { bytes.resize(length); })}), 2,
-                 "cannot load the plug-in");
+                 in_folder("changed.so").string());
 }
 
-TEST_F(Plugin, ForAnotherMachineIsRefused) {
+TEST_F(Plugin, RejectsPluginForOtherMachine) {
   const auto foreign = changed([](std::string& bytes) {
     bytes[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
     bytes[offsetof(Elf64_Ehdr, e_machine) + 1] = 0;
   });
-  expect_error(config_with({foreign}), 2, "it is built for ELF machine 243, this machine is");
+  expect_error(config_with({foreign}), 2, "243");
 }
 
-TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
+TEST_F(Plugin, RejectsPluginOfOtherBuild) {
   const auto replaced = [&](const std::string& what, const std::string& by) {
     return changed([&](std::string& bytes) {
       const auto at = bytes.find(what, bytes.find(MILLRACE_ABI));
@@ -171,60 +170,55 @@ TEST_F(Plugin, OfAnotherBuildIsRefusedSayingWhatDiffers) {
     });
   };
   const auto headers = config_with({replaced(MILLRACE_PUBLIC_HEADERS, "0123456789abcdef")});
-  expect_error(headers, 2,
-               "it was built with public headers 0123456789abcdef, this trainer with public "
-               "headers " MILLRACE_PUBLIC_HEADERS ": build it again");
+  for (const auto* part : {"0123456789abcdef", MILLRACE_PUBLIC_HEADERS})
+    expect_error(headers, 2, part);
   const auto torch = config_with({replaced("libtorch " TORCH_VERSION, "libtorch 1")});
-  EXPECT_THAT(torch.err, AllOf(HasSubstr("built with libtorch 1"),
-                               HasSubstr("this trainer with libtorch " TORCH_VERSION ":")));
+  EXPECT_THAT(torch.err, AllOf(HasSubstr("libtorch 1"), HasSubstr("libtorch " TORCH_VERSION)));
 }
 
-TEST_F(Plugin, ThatLacksSomethingOrThrowsWhileItIsLoadedSaysWhat) {
-  expect_error(config_with({UNDEFINED_PLUGIN}), 2,
-               "it uses millrace::nobody_has_this(double), which");
-  expect_error(config_with({NEEDS_PLUGIN}), 2,
-               "it needs an oracle of Delphi, and there is none: libnobody_has_this.so: ");
-  expect_error(config_with({THROWS_PLUGIN}), 2,
-               "cannot load the plug-in '" THROWS_PLUGIN "': the licence has expired");
-  expect_error(config_with({THROWS_INT_PLUGIN}), 2, "no std::exception");
+TEST_F(Plugin, ReportsReasonOfLoadFailure) {
+  expect_error(config_with({UNDEFINED_PLUGIN}), 2, "millrace::nobody_has_this(double)");
+  for (const auto* part : {"an oracle of Delphi", "libnobody_has_this.so"})
+    expect_error(config_with({NEEDS_PLUGIN}), 2, part);
+  for (const auto* part : {THROWS_PLUGIN, "the licence has expired"})
+    expect_error(config_with({THROWS_PLUGIN}), 2, part);
+  expect_error(config_with({THROWS_INT_PLUGIN}), 2, THROWS_INT_PLUGIN);
 }
 
-TEST_F(Plugin, WithAThrowingCallbackEndsTrainingByItsName) {
+TEST_F(Plugin, NamesThrowingCallback) {
   const auto run = train(HELLO_PLUGIN, {"callbacks.hello.times=1"});
   EXPECT_EQ(run.exit_code, 1) << run.err;
-  const std::string what =
-      "callback 'hello' of " HELLO_PLUGIN " failed in after_step: greeted enough";
-  EXPECT_THAT(run.err, HasSubstr("trainer: error: " + what));
+  const std::string what = "greeted enough";
+  for (const auto& part : {std::string("trainer: error: "), std::string("'hello'"),
+                           std::string(HELLO_PLUGIN), std::string("after_step"), what})
+    EXPECT_THAT(run.err, HasSubstr(part));
   EXPECT_EQ(run.err.find(what), run.err.rfind(what)) << "told twice: " << run.err;
-  EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), HasSubstr("error " + what));
+  EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), ContainsRegex("error .*" + what));
 }
 
-TEST_F(Plugin, IsNamedWhereItFails) {
+TEST_F(Plugin, NamesFailingComponent) {
   const auto stages = [](const std::string& name) {
     return "data.stages=[{type='read'}, {type='decode'}, {type='" + name +
            "'}, {type='group_by_aspect_ratio', batch_size=4}, {type='pad'}]";
   };
-  const auto fails = [&](const Outcome& run, const std::string& what) {
-    expect_error(run, 1, "trainer: error: " + what);
+  const auto fails = [](const Outcome& run, const Words& parts) {
+    for (const auto& part : parts) expect_error(run, 1, part);
   };
-  const std::string of = " of " FAULTY_PLUGIN " failed in ", of_hello = " of " HELLO_PLUGIN;
   fails(train(FAULTY_PLUGIN, {"callbacks.faulty_options.enabled=true"}),
-        "callback 'faulty_options'" + of + "describe: no words");
+        {"'faulty_options'", FAULTY_PLUGIN, "no words"});
   fails(train(FAULTY_PLUGIN, {"callbacks.faulty_factory.enabled=true"}),
-        "callback 'faulty_factory'" + of + "its factory: no parts");
-  const auto stage = train(FAULTY_PLUGIN, {stages("faulty_stage")});
-  fails(stage, "stage 'faulty_stage'" + of);
-  EXPECT_THAT(stage.err, HasSubstr(": no idea"));
+        {"'faulty_factory'", FAULTY_PLUGIN, "no parts"});
+  fails(train(FAULTY_PLUGIN, {stages("faulty_stage")}),
+        {"'faulty_stage'", FAULTY_PLUGIN, "no idea"});
   fails(train_detector(FAULTY_PLUGIN, "faulty_detector"),
-        "detector 'faulty_detector'" + of + "parameters_changed: no news");
+        {"'faulty_detector'", FAULTY_PLUGIN, "no news"});
   fails(train_detector(HELLO_PLUGIN, "hello_detector"),
-        "detector 'hello_detector'" + of_hello + " failed in losses: no loss");
-  const auto sample = train(HELLO_PLUGIN, {stages("hello_stage")});
-  fails(sample, "epoch 0, sample ");
-  EXPECT_THAT(sample.err, HasSubstr(", stage 'hello_stage'" + of_hello + ": no sample is greeted"));
+        {"'hello_detector'", HELLO_PLUGIN, "no loss"});
+  fails(train(HELLO_PLUGIN, {stages("hello_stage")}),
+        {"epoch 0", "'hello_stage'", HELLO_PLUGIN, "no sample is greeted"});
 }
 
-TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
+TEST_F(Plugin, ExampleWritesEachLineOnceAfterKill) {
   const auto file = in_folder("runs/maskrcnn-1/best.txt");
   const auto command =
       on(make_data(), {"run", "--out", in_folder("runs")},
@@ -242,8 +236,9 @@ TEST_F(Plugin, OfTheExampleHasEachLineOnceWhenItsTrainingIsKilledAndResumed) {
   ::kill(child, SIGKILL);
   ASSERT_EQ(finish(child).exit_code, -1);
   ASSERT_LT(lines(), 24);
-  const auto resumed = successful(trainer(command + Words{"--resume"}));
-  EXPECT_THAT(resumed.err, HasSubstr("resuming after step "));
+  successful(trainer(command + Words{"--resume"}));
+  const auto record = read_json(in_folder("runs/maskrcnn-1/record.json"));
+  EXPECT_GT(record.at("starts").back().at("from_step").get<int>(), 0);
   std::string expected;
   for (int step = 1; step <= 24; ++step)
     expected += "step " + std::to_string(step) + ": hello/times " + std::to_string(step) + "\n";

@@ -51,14 +51,14 @@ class Predict : public TrainerOnData {
   }
 };
 
-TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
+TEST_F(Predict, ResumesToSameBytesAfterKill) {
   const auto weights = model(), folder = photos(24);
   const auto into = [&](const fs::path& out, const Words& more = {}) {
     return Words{"predict", weights, folder, "--out", out} + more;
   };
   const auto whole = trainer(into(in_folder("whole")));
   EXPECT_EQ(whole.exit_code, 1);
-  EXPECT_THAT(whole.err, HasSubstr("3 of 24 images failed: "));
+  EXPECT_THAT(whole.err, HasSubstr("3 of 24 images"));
   const auto expected = all_in(in_folder("whole"));
   EXPECT_EQ(expected.size(), 21U + 3U) << "pictures, results and the page";
 
@@ -74,20 +74,20 @@ TEST_F(Predict, KilledAnywhereGoesOnToTheSameBytes) {
     write_text(out / "detections.json.part", read_text(out / "detections.json.part") + ",\n{\"im");
   }
   const auto end = trainer(into(out));
-  EXPECT_THAT(end.err, HasSubstr("goes on after "));
-  EXPECT_THAT(end.err, HasSubstr("3 of 24 images failed: ")) << "those of before, too";
+  EXPECT_THAT(end.err, HasSubstr("resuming"));
+  EXPECT_THAT(end.err, HasSubstr("3 of 24 images")) << "those of before, too";
   EXPECT_EQ(all_in(out), expected);
   // Nothing is left to resume.
-  EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("goes on after ")));
+  EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("resuming")));
   EXPECT_EQ(all_in(out), expected);
 }
 
-TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
+TEST_F(Predict, WritesPageWithCounts) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   // All detections, whatever their scores.
   const auto done = trainer({"predict", weights, folder, "--out", out, "--score", "0.2", "--set",
                              "model.test.score_thresh=0"});
-  EXPECT_THAT(done.err, HasSubstr("2 of 12 images failed: "));
+  EXPECT_THAT(done.err, HasSubstr("2 of 12 images"));
   const auto shown = page_json(read_text(out / "index.html"))["photos"];
   std::map<std::int64_t, int> objects;
   for (const auto& one : read_json(out / "detections.json"))
@@ -107,7 +107,7 @@ TEST_F(Predict, WritesAPageThatCountsWhatItShows) {
   EXPECT_EQ(shown["pictures"]["images"].size(), 10U);
 }
 
-TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
+TEST_F(Predict, MatchesEvalWithAnnotationIds) {
   const auto weights = model(), out = in_folder("out");
   edit(val_annotations_, [](Json& json) {  // ids in another order than names
     for (auto& image : json["images"]) image["id"] = 1000 - image["id"].get<int>();
@@ -153,14 +153,14 @@ TEST_F(Predict, TakesIdsByNameToScoreAsEval) {
   expect_error(score(out / "detections.json"), 1, "detections.json");
 }
 
-TEST_F(Predict, RejectsPhotosThatAnnotationsLack) {
+TEST_F(Predict, RejectsPhotosWithoutAnnotations) {
   const auto weights = model();
   const auto refused = trainer(
       {"predict", weights, first_image(), "--out", in_folder("out"), "--gt", val_annotations_});
   expect_error(refused, 1, first_image().filename());
 }
 
-TEST_F(Predict, DrawsHundredsOfObjectsAndCountsAll) {
+TEST_F(Predict, LimitsDrawnObjectsAndCountsAll) {
   const auto weights = model(), out = in_folder("out");
   successful(trainer({"predict", weights, first_image(), "--out", out, "--score", "0", "--set",
                       "model.test.score_thresh=0", "--set", "model.test.nms_thresh=1", "--set",
@@ -173,7 +173,7 @@ TEST_F(Predict, DrawsHundredsOfObjectsAndCountsAll) {
   EXPECT_THAT(image["note"], HasSubstr("500 of " + std::to_string(count)));
 }
 
-TEST_F(Predict, TakesCutPhotosAndRefusesLargeOnesAsTold) {
+TEST_F(Predict, AppliesDecodingOptions) {
   const auto weights = model();
   const auto photo = photos(1) / "0100.jpg";
   const auto bytes = read_text(photo);
@@ -188,10 +188,10 @@ TEST_F(Predict, TakesCutPhotosAndRefusesLargeOnesAsTold) {
   EXPECT_EQ(predict("data.max_pixels=0").exit_code, 0);
   const auto bomb = predict("data.max_pixels=100");
   EXPECT_NE(bomb.exit_code, 0);
-  EXPECT_THAT(bomb.err, AllOf(HasSubstr("0100.jpg"), HasSubstr("data.max_pixels = 100")));
+  EXPECT_THAT(bomb.err, AllOf(HasSubstr("0100.jpg"), HasSubstr("data.max_pixels")));
 }
 
-TEST_F(Predict, OfOtherPhotosOrOptionsBeginsAnew) {
+TEST_F(Predict, StartsOverForOtherPhotos) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   const Words command = {"predict", weights, folder, "--out", out};
   const auto child = start(MILLRACE_TRAINER, command);
@@ -201,12 +201,12 @@ TEST_F(Predict, OfOtherPhotosOrOptionsBeginsAnew) {
   fs::remove(folder / "0103.jpg");
   fs::remove(folder / "0110.jpg");
   const auto again = successful(trainer(command));
-  EXPECT_THAT(again.err, HasSubstr("begins anew"));
+  EXPECT_THAT(again.err, HasSubstr((out / "predict.part").string()));
   EXPECT_EQ(read_json(out / "images.json").at("images").size(), 10U);
   EXPECT_EQ(std::ranges::count(again.out, '\n'), 10);
 }
 
-TEST_F(Predict, GivesTheSameInBatches) {
+TEST_F(Predict, ResumesBatchesToSameBytes) {
   const auto weights = model(), folder = photos(12);
   const Words batches = {"--set", "data.test_batch_size=4"};
   trainer(Words{"predict", weights, folder, "--out", in_folder("a")} + batches);
@@ -222,14 +222,14 @@ TEST_F(Predict, GivesTheSameInBatches) {
   EXPECT_EQ(all_in(out), expected);
 }
 
-TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
+TEST_F(Predict, MatchesPhotosInVideos) {
   const auto weights = model(), out = in_folder("out"), video = in_folder("street.mp4");
   const std::vector<std::int64_t> times = {0, 3000, 7500, 90000, 90001};
   write_video(video, 128, 96, times);
   // All detections, whatever their scores.
   const Words all = {"--set", "model.test.score_thresh=0", "--out", out};
   const auto done = successful(trainer(Words{"predict", weights, video} + all));
-  EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames: "));
+  EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames"));
   EXPECT_EQ(all_in(out).size(), 3U) << "no file of photos";
   const auto page = page_json(read_text(out / "index.html"));
   EXPECT_EQ(page["photos"], nullptr);
@@ -268,7 +268,7 @@ TEST_F(Predict, TakesVideosFrameByFrameLikePhotos) {
   EXPECT_EQ(found, frames[1].at("detections"));
 }
 
-TEST_F(Predict, VideosThatCannotBeUsedDoNotStopOthers) {
+TEST_F(Predict, ContinuesAfterUnusableVideos) {
   const auto weights = model(), out = in_folder("out");
   write_text(in_folder("none.mp4"), "no video");
   write_text(in_folder("empty.avi"), "");
@@ -277,16 +277,15 @@ TEST_F(Predict, VideosThatCannotBeUsedDoNotStopOthers) {
                              in_folder("good.mp4"), "--out", out});
   EXPECT_EQ(done.exit_code, 1);
   EXPECT_THAT(done.err,
-              AllOf(HasSubstr("none.mp4: is no video that can be read"),
-                    HasSubstr("empty.avi: is empty"), HasSubstr("2 of 3 videos failed: ")));
+              AllOf(HasSubstr("none.mp4: "), HasSubstr("empty.avi: "), HasSubstr("2 of 3 videos")));
   EXPECT_EQ(all_in(out).size(), 3U) << "good.mp4, good.jsonl and the page: none of the others";
   EXPECT_TRUE(fs::exists(out / "good.jsonl"));
   expect_error(trainer({"predict", weights, in_folder("good.mp4"), "--out", in_folder("")}), 1,
-               "1 of 1 video failed");
+               "1 of 1 video");
   EXPECT_FALSE(read_text(in_folder("good.mp4")).empty()) << "it would take its place";
 }
 
-TEST_F(Predict, AMachineWithoutFFmpegSaysSoForVideosAlone) {
+TEST_F(Predict, ReportsMissingFfmpegForVideos) {
   const auto weights = model();
   const fs::path programs = fs::path(MILLRACE_TRAINER).parent_path();
   fs::create_directories(in_folder("bin"));

@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
                            "mkldnn::_convolution_pointwise"}),
     [](const auto& one) { return one.param.detector + "_" + one.param.precision; });
 
-TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
+TEST_P(Replay, NamesLayerWithLargeWeights) {
   const auto data = make_data();
   const auto diverged = train(data, "diverged",
                               {"train.max_steps=2", "optimizer.lr=1e30", "optimizer.clip_norm=0.0",
@@ -70,8 +70,7 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
   const auto record = diverged / "diverged/step-000002";
   ASSERT_TRUE(fs::exists(record));
   const auto replay = successful(trainer({"run", "--replay", record}));
-  EXPECT_THAT(replay.out, AllOf(HasSubstr("reproduced: every figure is as recorded"),
-                                HasSubstr("the first operator that made one"),
+  EXPECT_THAT(replay.out, AllOf(Not(HasSubstr("not reproduced")), HasSubstr("finite inputs"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
   // The same step with initial weights, except for one layer whose weights are finite but whose
@@ -82,17 +81,14 @@ TEST_P(Replay, BlamesTheLayerWhoseWeightsAreTooLarge) {
                 fs::copy_options::overwrite_existing);
   overwrite(model, GetParam().layer, 3e38F);
   const auto spoilt = trainer({"run", "--replay", record});
-  EXPECT_THAT(spoilt.out, ContainsRegex("the first operator that made one out of finite ones is " +
-                                        GetParam().kernel + " in the forward pass: .*'" +
-                                        GetParam().layer + "'"));
+  EXPECT_THAT(spoilt.out, ContainsRegex("finite inputs .*" + GetParam().kernel +
+                                        " .*forward pass: .*'" + GetParam().layer + "'"));
 
   overwrite(model, GetParam().layer, std::numeric_limits<float>::quiet_NaN());
   const auto broken = trainer({"run", "--replay", record});
   EXPECT_THAT(broken.out,
-              AllOf(HasSubstr("1 weights were not finite; the first is '" + GetParam().layer),
-                    ContainsRegex("the first operator that was given a weight that is "
-                                  "not finite is .* in the forward pass: .*'" +
-                                  GetParam().layer + "'")));
+              AllOf(ContainsRegex("1 weights .*'" + GetParam().layer),
+                    ContainsRegex("weight as input .*forward pass: .*'" + GetParam().layer + "'")));
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ class ResumeRun : public Trainer {
     return read_json(run / "checkpoints" / "latest" / "state.json").at("state").at("step");
   }
 
+  /// Returns the step after which the last start of a run began.
+  static int resumed_at(const fs::path& run) {
+    return read_json(run / "record.json").at("starts").back().at("from_step");
+  }
+
   Words folders() const {
     Words names;
     if (fs::exists(runs_))
@@ -55,7 +60,7 @@ class ResumeRun : public Trainer {
   }
 };
 
-TEST_F(ResumeRun, AStartThatFailsLeavesNoFolderAndDoesNotHideTheRun) {
+TEST_F(ResumeRun, LeavesNoFolderAfterFailedStart) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   const std::vector<Words> wrong = {
@@ -70,40 +75,42 @@ TEST_F(ResumeRun, AStartThatFailsLeavesNoFolderAndDoesNotHideTheRun) {
     EXPECT_NE(failed.exit_code, 0) << settings[0] << failed.err;
     EXPECT_THAT(folders(), ElementsAre("exp-1")) << settings[0] << failed.err;
   }
-  const auto resumed = successful(train(exp, {"--resume"}, 3));
-  EXPECT_THAT(resumed.err, HasSubstr("resuming after step 2"));
+  successful(train(exp, {"--resume"}, 3));
+  EXPECT_EQ(resumed_at(runs_ / "exp-1"), 2);
   EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
 }
 
-TEST_F(ResumeRun, TheRunOfAnotherConfigurationIsNeverGoneOnWith) {
+TEST_F(ResumeRun, RejectsRunOfOtherConfiguration) {
   successful(train(config("exp1.toml")));
   const auto before = bytes(runs_);
   const auto exp2 = config("exp2.toml");
   const auto refused = train(exp2, {"--resume"});
-  expect_error(refused, 2, "there is no run of 'exp2' with a checkpoint in " + runs_.string());
-  EXPECT_THAT(refused.err, AllOf(HasSubstr((runs_ / "exp1-1").string() + " is a run of 'exp1'"),
+  expect_error(refused, 2, runs_.string());
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("exp2"), HasSubstr((runs_ / "exp1-1").string()),
                                  HasSubstr("--resume=auto")));
   EXPECT_EQ(bytes(runs_), before);
 
   successful(train(exp2, {"--resume=auto"}));
   EXPECT_THAT(folders(), ElementsAre("exp1-1", "exp2-1"));
-  EXPECT_THAT(train(exp2, {"--resume=auto"}, 3).err, HasSubstr("resuming after step 2"));
+  successful(train(exp2, {"--resume=auto"}, 3));
+  EXPECT_EQ(resumed_at(runs_ / "exp2-1"), 2);
   EXPECT_THAT(folders(), ElementsAre("exp1-1", "exp2-1"));
 }
 
-TEST_F(ResumeRun, AnotherFileOfThatNameIsAnotherConfiguration) {
+TEST_F(ResumeRun, RejectsOtherFileOfSameName) {
   successful(train(config("a/exp.toml")));
   const auto other = config("b/exp.toml", "[optimizer]\nlr = 0.5\n");
-  expect_error(train(other, {"--resume"}), 2,
-               "was started from " + fs::canonical(in_folder("a/exp.toml")).string() +
-                   ", where optimizer.lr is ");
+  const auto refused = train(other, {"--resume"});
+  expect_error(refused, 2, fs::canonical(in_folder("a/exp.toml")).string());
+  EXPECT_THAT(refused.err, HasSubstr("optimizer.lr"));
   const auto moved = config("c/exp.toml");
-  EXPECT_THAT(train(moved, {"--resume", "--set", "train.epochs=100"}).err, HasSubstr("is done"));
+  successful(train(moved, {"--resume", "--set", "train.epochs=100"}));
+  EXPECT_EQ(steps_of(runs_ / "exp-1"), 2);
   const auto named = successful(train(other, {"--resume", "--out", runs_ / "exp-1"}, 3));
-  EXPECT_THAT(named.err, HasSubstr("changed since the checkpoint: optimizer.lr"));
+  EXPECT_THAT(named.err, HasSubstr("optimizer.lr"));
 }
 
-TEST_F(ResumeRun, OutputMayNameTheRunItself) {
+TEST_F(ResumeRun, AcceptsRunFolderAsOutput) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   successful(train(exp));
@@ -113,69 +120,69 @@ TEST_F(ResumeRun, OutputMayNameTheRunItself) {
     EXPECT_EQ(steps_of(runs_ / "exp-1"), steps);
   }
   EXPECT_EQ(steps_of(runs_ / "exp-2"), 2);
-  expect_error(train(exp, {"--out", runs_ / "exp-1"}), 2, "is the folder of a run: add --resume");
+  expect_error(train(exp, {"--out", runs_ / "exp-1"}), 2, "--resume");
   EXPECT_FALSE(fs::exists(runs_ / "exp-1" / "exp-1"));
   fs::remove_all(runs_ / "exp-2" / "checkpoints");
-  expect_error(train(exp, {"--resume", "--out", runs_ / "exp-2"}), 2, "has no checkpoint");
+  expect_error(train(exp, {"--resume", "--out", runs_ / "exp-2"}), 2, (runs_ / "exp-2").string());
 }
 
-TEST_F(ResumeRun, AnOutputThatCannotBeWrittenIsNamed) {
+TEST_F(ResumeRun, NamesUnwritableOutput) {
   const auto file = in_folder("file");
   write_text(file, "");
   expect_error(train(config("exp.toml"), {"--out", file / "runs"}), 2, file.string());
 }
 
-TEST_F(ResumeRun, FoldersThatNoRunHasMadeAreLeftAlone) {
+TEST_F(ResumeRun, LeavesOtherFoldersUnchanged) {
   const auto exp = config("exp.toml");
   fs::create_directories(runs_ / "backup-20240101");
   write_text(runs_ / "backup-20240101" / "notes.txt", "mine");
   const auto before = bytes(runs_ / "backup-20240101");
-  expect_error(train(exp, {"--resume"}), 2, "backup-20240101 is no run's folder");
+  expect_error(train(exp, {"--resume"}), 2, "backup-20240101");
   successful(train(exp));
   EXPECT_THAT(folders(), ElementsAre("backup-20240101", "exp-1"));
   fs::copy(runs_ / "exp-1", runs_ / "exp-1-copy", fs::copy_options::recursive);
-  EXPECT_THAT(train(exp, {"--resume"}, 3).err, HasSubstr("resuming after step 2"));
+  successful(train(exp, {"--resume"}, 3));
+  EXPECT_EQ(resumed_at(runs_ / "exp-1"), 2);
   EXPECT_EQ(steps_of(runs_ / "exp-1-copy"), 2);
   EXPECT_EQ(bytes(runs_ / "backup-20240101"), before);
 }
 
-TEST_F(ResumeRun, ARunThatIsDoneSaysSoAndStaysAsItIs) {
+TEST_F(ResumeRun, LeavesDoneRunUnchanged) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   const auto before = bytes(runs_);
   for (const auto* resume : {"--resume", "--resume=auto"}) {
     const auto again = successful(train(exp, {resume}));
-    EXPECT_THAT(again.err, HasSubstr("exp-1 is done, after step 2"));
+    EXPECT_THAT(again.err, AllOf(HasSubstr("exp-1"), HasSubstr("step 2")));
     EXPECT_EQ(bytes(runs_), before);
   }
 }
 
-TEST_F(ResumeRun, TheRunOfAnOlderVersionGoesByItsFolderAndADamagedOneIsTold) {
+TEST_F(ResumeRun, ResumesOlderVersionByFolder) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   fs::remove(runs_ / "exp-1" / "record.json");
-  EXPECT_THAT(train(config("exp2.toml"), {"--resume"}).err, HasSubstr("is a run of 'exp'"));
+  EXPECT_THAT(train(config("exp2.toml"), {"--resume"}).err, HasSubstr((runs_ / "exp-1").string()));
   successful(train(exp, {"--resume"}, 3));
   EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
   EXPECT_EQ(read_json(runs_ / "exp-1" / "record.json").at("name"), "exp");
 
   write_text(runs_ / "exp-1" / "record.json", "{");
-  expect_error(train(exp, {"--resume"}), 2, "record.json is damaged");
+  expect_error(train(exp, {"--resume"}), 2, "record.json");
 }
 
-TEST_F(ResumeRun, AnOutputThatIsNoFolderIsWrongUse) {
+TEST_F(ResumeRun, RejectsFileAsOutput) {
   const auto exp = config("exp.toml");
   write_text(in_folder("file"), "mine");
   for (const auto* output : {"file", "file/runs"}) {
-    expect_error(train(exp, {"--out", in_folder(output).string()}), 2,
-                 in_folder("file").string() + " is a file");
+    expect_error(train(exp, {"--out", in_folder(output).string()}), 2, in_folder("file").string());
     expect_error(train(exp, {"--resume=auto", "--out", in_folder(output).string()}), 2,
-                 in_folder("file").string() + " is a file");
+                 in_folder("file").string());
   }
-  expect_error(train(exp, {"--resume=perhaps"}), 2, "takes no value or 'auto', not 'perhaps'");
+  expect_error(train(exp, {"--resume=perhaps"}), 2, "'perhaps'");
 }
 
-TEST_F(ResumeRun, RejectsAnotherMeaningOfTheWeights) {
+TEST_F(ResumeRun, RejectsChangedMeaningOfWeights) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   for (const std::string setting :
@@ -208,7 +215,7 @@ TEST_F(ResumeRun, RejectsAnnotationsChangedInPlace) {
           [](const Outcome& end, const fs::path& file) { expect_error(end, 2, file.string()); });
   EXPECT_EQ(steps_of(runs_ / "exp-1"), 2);
   changed("val2017", [](const Outcome& end, const fs::path& file) {
-    EXPECT_THAT(successful(end).err, ContainsRegex("warning " + file.string()));
+    EXPECT_THAT(successful(end).err, ContainsRegex("warning .*" + file.string()));
   });
   successful(train(exp, {"--resume"}, 4));
 }
@@ -220,14 +227,15 @@ TEST_F(ResumeRun, FreezesAndUnfreezesParameters) {
     const auto exp = config(type + ".toml", "[optimizer]\ntype = '" + type + "'\n");
     successful(train(exp, with_settings({}, {frozen})));
     const auto second = successful(train(exp, with_settings({"--resume"}, {other}), 3));
-    EXPECT_THAT(second.err, AllOf(HasSubstr("no longer trained"), HasSubstr("box_head"),
-                                  HasSubstr("trained from here on"), HasSubstr("mask_head")));
+    EXPECT_THAT(second.err,
+                AllOf(HasSubstr("roi_heads.box_head"), HasSubstr("roi_heads.mask_head")));
     const auto third = successful(train(exp, {"--resume"}, 4));
-    EXPECT_THAT(third.err, AllOf(HasSubstr("trained from here on"), Not(HasSubstr("no longer"))));
+    EXPECT_THAT(third.err,
+                AllOf(HasSubstr("roi_heads.box_head"), Not(HasSubstr("roi_heads.mask_head"))));
   }
 }
 
-TEST_F(ResumeRun, NamesTheWholeCheckpointBesideADamagedOne) {
+TEST_F(ResumeRun, NamesIntactCheckpoint) {
   const auto exp = config("exp.toml");
   successful(train(exp, {}, 3));
   const auto checkpoints = runs_ / "exp-1" / "checkpoints";
@@ -241,15 +249,15 @@ TEST_F(ResumeRun, NamesTheWholeCheckpointBesideADamagedOne) {
       if (command[0] == "eval" && model == runs_ / "exp-1") continue;
       const auto end = trainer(command);
       EXPECT_EQ(end.exit_code, 1) << command[0] << end.err;
-      EXPECT_THAT(end.err, AllOf(HasSubstr("damaged"), HasSubstr("step-000001 is whole")));
+      EXPECT_THAT(end.err, HasSubstr("step-000001"));
     }
   fs::remove(checkpoints / "step-000003" / "model.safetensors");
   EXPECT_THAT(
       trainer({"predict", runs_ / "exp-1", data_ / "val2017", "--out", in_folder("found")}).err,
-      HasSubstr("step-000001 is whole"));
+      HasSubstr("step-000001"));
 }
 
-TEST_F(ResumeRun, WarnsOfEditsThatItWillNotRepeat) {
+TEST_F(ResumeRun, WarnsOfEditsNotRepeated) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   const auto journal = runs_ / "exp-1" / "edits.jsonl";
@@ -259,9 +267,9 @@ TEST_F(ResumeRun, WarnsOfEditsThatItWillNotRepeat) {
   write_text(journal, edit(1));
   EXPECT_THAT(train(exp, {"--resume"}, 3).err, Not(HasSubstr(journal.string())));
   write_text(journal, edit(1) + edit(8));
-  EXPECT_THAT(train(exp, {"--resume"}, 4).err, ContainsRegex("warning " + journal.string()));
+  EXPECT_THAT(train(exp, {"--resume"}, 4).err, ContainsRegex("warning .*" + journal.string()));
   const auto edited = with_settings({"--resume"}, {"callbacks.live_edit.enabled=true"});
-  EXPECT_THAT(train(exp, edited, 5).err, Not(ContainsRegex("warning " + journal.string())));
+  EXPECT_THAT(train(exp, edited, 5).err, Not(ContainsRegex("warning .*" + journal.string())));
 }
 
 TEST_F(ResumeRun, NeedsNoValidationSplitWithoutEvaluation) {
@@ -275,12 +283,12 @@ TEST_F(ResumeRun, NeedsNoValidationSplitWithoutEvaluation) {
                                            "data.sources=[{type='fake', count=4}]"})));
 }
 
-TEST_F(ResumeRun, FailsIfItTookNoStep) {
+TEST_F(ResumeRun, FailsWithoutAnyStep) {
   const auto exp = config("exp.toml", "[optimizer]\nlr = 1e18\n");
   EXPECT_EQ(train(exp, with_settings({}, {"schedule.warmup='0 steps'"}), 6).exit_code, 1);
 }
 
-TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
+TEST_F(ResumeRun, RecordsEnvironmentOfEachStart) {
   fs::create_directory(in_folder("project"));
   const auto exp = config("project/exp.toml");
   const auto in_project = [&](const std::string& command) {
@@ -300,7 +308,7 @@ TEST_F(ResumeRun, TheRunFolderSaysWhatEachStartWasMadeWith) {
   const auto run = runs_ / "exp-1";
   EXPECT_THAT(read_text(run / "record.json"), Not(HasSubstr("hidden")));
   EXPECT_THAT(read_text(run / "log.txt"),  // including output from before the folder existed
-              AllOf(HasSubstr("maskrcnn: 6 classes"), HasSubstr("done after step 2")));
+              AllOf(HasSubstr("6 classes"), HasSubstr("step 2")));
   const auto record = read_json(run / "record.json");
   EXPECT_EQ(record.at("config_file"), fs::canonical(exp).string());
   ASSERT_EQ(record.at("starts").size(), 2);

@@ -25,25 +25,23 @@ class Serve : public Trainer {
   std::string source() const { return "data.source=[\"" + endpoint_ + "\"]"; }
 };
 
-TEST_F(Serve, GivesTheBatchesThatTheFlowHereGives) {
+TEST_F(Serve, ServesSameBatchesAsLocalFlow) {
   const auto here = successful(trainer(bench()));
   const auto server = served();
   const auto served = successful(trainer(bench({source()})));
   EXPECT_EQ(served.json()["digests"], here.json()["digests"]);
-  EXPECT_THAT(served.err, HasSubstr("batches come through shared memory"));
-  EXPECT_THAT(server->log(), HasSubstr("to this machine alone"));
-  EXPECT_THAT(served.json()["verdict"].get<std::string>(),
-              HasSubstr("of the time for the data servers"));
+  EXPECT_THAT(served.err, HasSubstr("shared memory"));
+  EXPECT_THAT(server->log(), HasSubstr(endpoint_));
+  EXPECT_THAT(served.json()["verdict"].get<std::string>(), HasSubstr("data.source"));
 
   // Without the data, a consumer needs only the names of the classes.
   auto without = bench({source(), "data.classes=[\"star\"]"});
   const auto refused = trainer(without);
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("no data server serves this"));
-  EXPECT_THAT(refused.err, HasSubstr("classes is star for the training"));
+  EXPECT_THAT(refused.err, HasSubstr("star"));
 }
 
-TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
+TEST_F(Serve, StopsCleanlyAtSignal) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto server = served();
     ASSERT_TRUE(server->says("serving")) << server->log();
@@ -54,16 +52,16 @@ TEST_F(Serve, EndsAtASignalWithNothingAmiss) {
   }
 }
 
-TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
+TEST_F(Serve, RejectsUsedFileOrSocket) {
   const auto command = serve();
   write_text(in_folder("socket"), "mine");
-  expect_error(trainer(command), 2, "is there already and is no socket");
+  expect_error(trainer(command), 2, in_folder("socket").string());
   EXPECT_EQ(read_text(in_folder("socket")), "mine");
   fs::remove(in_folder("socket"));
   {
     const auto first = served();
     ASSERT_TRUE(first->says("serving")) << first->log();
-    expect_error(trainer(command), 2, "another server does");
+    expect_error(trainer(command), 2, in_folder("socket").string());
     EXPECT_EQ(first->end(SIGKILL), -1);
   }
   EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
@@ -72,21 +70,21 @@ TEST_F(Serve, TakesThePlaceOfNoFileAndOfNoServer) {
   EXPECT_TRUE(second->says("serving")) << second->log();
 }
 
-TEST_F(Serve, RefusesToListenToTheWorldWithoutKeys) {
+TEST_F(Serve, RejectsPublicEndpointWithoutKeys) {
   endpoint_ = "tcp://*:0";
   auto command = serve();
-  expect_error(trainer(command), 2, "say --insecure where only friends are in the network");
+  expect_error(trainer(command), 2, "--insecure");
   command.insert(command.end(), {"--key", in_folder("none.key")});
   expect_error(trainer(command), 2, "none.key");
   endpoint_ = "nowhere";
   command = serve();
-  expect_error(trainer(command), 2, "'nowhere' is no endpoint");
+  expect_error(trainer(command), 2, "'nowhere'");
 }
 
-TEST_F(Serve, MakesKeysThatOpenTheDoor) {
+TEST_F(Serve, RequiresAllowedKeys) {
   for (const auto* name : {"server", "trainer", "stranger"})
     successful(trainer({"serve", "--keygen", in_folder(name).string()}));
-  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "there already");
+  expect_error(trainer({"serve", "--keygen", in_folder("server")}), 1, "server.key");
   struct stat state {};
   ASSERT_EQ(::stat(in_folder("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);
@@ -101,12 +99,13 @@ TEST_F(Serve, MakesKeysThatOpenTheDoor) {
   const auto allowed = successful(as("trainer"));
   const auto refused = as("stranger");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("does not allow our key"));
-  EXPECT_THAT(server->log(), HasSubstr("with a key that is not allowed"));
-  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2, "go together");
+  EXPECT_THAT(refused.err, HasSubstr("key"));
+  EXPECT_THAT(server->log(), ContainsRegex("warning .*key"));
+  expect_error(trainer(bench({source(), "data.source_key=\"a.key\""})), 2,
+               "data.source_server_key");
 }
 
-TEST_F(Serve, PythonReadsTheSameBatches) {
+TEST_F(Serve, ServesSameBatchesToPython) {
   MILLRACE_NEEDS_PYTHON("zmq");
   MILLRACE_NEEDS_PYTHON("msgpack");
   MILLRACE_NEEDS_PYTHON("numpy");

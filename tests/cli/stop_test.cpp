@@ -80,25 +80,29 @@ class Stop : public Trainer {
     EXPECT_TRUE(fs::exists(folder_ / "checkpoints" / "latest" / "state.json")) << what;
   }
 
+  /// Returns the step at which the run ended.
+  int ended_at() const {
+    return read_json(folder_ / "record.json").at("starts").back().at("ended").at("step");
+  }
+
   std::size_t lines() const {
     const auto text = read_text(folder_ / "metrics.jsonl");
     return static_cast<std::size_t>(std::ranges::count(text, '\n'));
   }
 };
 
-TEST_F(Stop, DuringStepsSavesTheLastOne) {
+TEST_F(Stop, SavesLastStepAtSignal) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto end = stopped(command(), signal, [&] { return lines() >= 3; });
     EXPECT_EQ(end.exit_code, 3) << end.err;
-    EXPECT_THAT(end.err, HasSubstr("stopped by SIG" + std::string(::sigabbrev_np(signal))));
-    EXPECT_THAT(end.err, HasSubstr("after the signal"));
+    EXPECT_THAT(end.err, HasSubstr("SIG" + std::string(::sigabbrev_np(signal))));
     const auto state = read_json(folder_ / "checkpoints" / "latest" / "state.json").at("state");
     EXPECT_EQ(state.at("step"), lines());
     fs::remove_all(runs_);
   }
 }
 
-TEST_F(Stop, DuringEvaluationOrPicturesSavesTheStepBefore) {
+TEST_F(Stop, SavesStepDuringEvaluationOrPictures) {
   const auto val = in_folder("large");
   successful(trainer({"sample", "--out", val, "--train", "8", "--val", "200"}));
   const std::string root = setting("data.root", val);
@@ -117,14 +121,13 @@ TEST_F(Stop, DuringEvaluationOrPicturesSavesTheStepBefore) {
   expect_saved(end);
 }
 
-TEST_F(Stop, WhileItWaitsForDataSavesTheStepBefore) {
+TEST_F(Stop, SavesStepWhileWaitingForData) {
   const auto end = stopped(command(), SIGTERM, [&] { return comes_to_hang(); });
   expect_saved(end);
-  EXPECT_THAT(end.err, ContainsRegex("trainer: SIGTERM: ended [0-9.]+ s after the signal, "
-                                     "while a sample was still being read"));
+  EXPECT_THAT(end.err, ContainsRegex("trainer: SIGTERM: .*[0-9.]+ s "));
 }
 
-TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
+TEST_F(Stop, SavesStepWhileWaitingForValidation) {
   make_pipes("val2017");
   for (const std::string callback :
        {"validation_loss", "evaluate", "evaluate.mode=\"background\"", "pictures"}) {
@@ -134,19 +137,19 @@ TEST_F(Stop, WhileItWaitsForValidationDataSavesTheStepBefore) {
     if (name != callback) overrides.push_back("callbacks." + callback);
     const auto end = stopped(command(overrides), SIGTERM, [&] { return is_pipe_read("val2017"); });
     expect_saved(end, callback);
-    EXPECT_THAT(end.err, HasSubstr("while a sample was still being read")) << callback;
+    EXPECT_THAT(end.err, HasSubstr("trainer: SIGTERM: ")) << callback;
     fs::remove_all(runs_);
   }
 }
 
-TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
+TEST_F(Stop, StopsWhileLoadingOrMakingSample) {
   const auto weights = in_folder("weights.pth");
   const auto held = leased(weights);
   const auto loading = stopped(command({setting("model.weights", weights)}), SIGTERM, [&] {
-    return read_text(in_folder("stderr")).find("training data") != std::string::npos;
+    return ::fcntl(held.get(), F_GETLEASE) != F_WRLCK;  // an open of the file waits
   });
   EXPECT_EQ(loading.exit_code, 3) << loading.err;
-  EXPECT_THAT(loading.err, HasSubstr("trainer: SIGTERM: ended at once"));
+  EXPECT_THAT(loading.err, HasSubstr("trainer: SIGTERM: "));
   EXPECT_FALSE(fs::exists(runs_));
 
   const auto sample = in_folder("sample"), own = in_folder("own.toml");
@@ -163,7 +166,7 @@ TEST_F(Stop, WhileWeightsLoadOrTheSampleIsMadeLeavesNoHarm) {
       with_settings(making, {"data.sample.train=8", "data.sample.val=4", "train.max_steps=1"})));
 }
 
-TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
+TEST_F(Stop, HandlesSignalFromBeforeStart) {
   const auto with_signal_waiting = [&](const Words& arguments) {
     sigset_t term, before;
     sigemptyset(&term);
@@ -176,14 +179,16 @@ TEST_F(Stop, ASignalThatCameBeforeTheProgramWaitsForItsAnswer) {
   };
   const auto run = with_signal_waiting(command());
   EXPECT_EQ(run.exit_code, 3) << run.err;
-  EXPECT_EQ(run.err, "trainer: SIGTERM: ended at once: there was no step to save\n");
+  EXPECT_THAT(run.err, StartsWith("trainer: SIGTERM: "));
+  EXPECT_EQ(std::ranges::count(run.err, '\n'), 1);
   EXPECT_FALSE(fs::exists(runs_));
   const auto serve = successful(with_signal_waiting(on(data_, {"serve"})));
-  EXPECT_EQ(serve.err, "trainer: SIGTERM: ended before anything was served\n");
+  EXPECT_THAT(serve.err, StartsWith("trainer: SIGTERM: "));
+  EXPECT_EQ(std::ranges::count(serve.err, '\n'), 1);
   EXPECT_EQ(with_signal_waiting({"list"}).exit_code, -1) << "killed, as by default";
 }
 
-TEST_F(Stop, WhileTheSecondProgramIsLoadedIsAnswered) {
+TEST_F(Stop, HandlesSignalWhileSecondProgramLoads) {
   for (const std::string subcommand : {"run", "serve"}) {
     const auto child =
         start(MILLRACE_TRAINER, subcommand == "run" ? command() : on(data_, {"serve"}));
@@ -194,11 +199,11 @@ TEST_F(Stop, WhileTheSecondProgramIsLoadedIsAnswered) {
     ::kill(child, SIGTERM);
     const auto end = finish(child);
     EXPECT_EQ(end.exit_code, subcommand == "run" ? 3 : 0) << end.err;
-    EXPECT_THAT(end.err, HasSubstr("trainer: SIGTERM: ended "));
+    EXPECT_THAT(end.err, HasSubstr("trainer: SIGTERM: "));
   }
 }
 
-TEST_F(Stop, AClosedTerminalSaves) {
+TEST_F(Stop, SavesWhenTerminalCloses) {
   const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   ASSERT_TRUE(terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0);
   const std::string name = ::ptsname(terminal);
@@ -228,28 +233,28 @@ TEST_F(Stop, AClosedTerminalSaves) {
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 3);
-  EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("stopped by SIGHUP after step "));
+  EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("SIGHUP"));
   const auto state = read_json(folder_ / "checkpoints" / "latest" / "state.json").at("state");
   EXPECT_EQ(state.at("step"), lines());
 }
 
-TEST_F(Stop, UnderNohupAClosedTerminalIsNothing) {
+TEST_F(Stop, IgnoresClosedTerminalUnderNohup) {
   const auto line = "trap '' HUP; exec " MILLRACE_TRAINER + quoted(command({"train.max_steps=6"}));
   const auto end = stopped(
       {"-c", line}, SIGHUP, [&] { return lines() >= 2; }, "/bin/bash");
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.err, HasSubstr("done after step 6"));
+  EXPECT_EQ(ended_at(), 6);
 }
 
-TEST_F(Stop, NobodyNeedReadWhatATrainingSays) {
+TEST_F(Stop, TrainsWithoutReaderOfOutput) {
   const auto line = MILLRACE_TRAINER + quoted(command({"train.max_steps=4"}));
   const auto end = run("/bin/bash", {"-c", line + " 2>&1 | head -n 1; exit ${PIPESTATUS[0]}"});
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(std::ranges::count(end.out, '\n'), 1);
-  EXPECT_THAT(read_text(folder_ / "log.txt"), HasSubstr("done after step 4"));
+  EXPECT_EQ(ended_at(), 4);
 }
 
-TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
+TEST_F(Stop, ReportsFileSizeLimit) {
   const auto out = in_folder("out");
   const auto limited = [&](const Words& arguments) {
     return run("/bin/bash", {"-c", "ulimit -f 10; exec " MILLRACE_TRAINER + quoted(arguments)});
@@ -257,13 +262,13 @@ TEST_F(Stop, AFileSizeLimitIsAnErrorThatLeavesNothing) {
   for (const auto& arguments :
        std::vector<Words>{on(data_, {"pack", "--out", out}),
                           {"sample", "--out", out, "--train", "4", "--val", "2"}}) {
-    expect_error(limited(arguments), 1, "cannot be written");
+    expect_error(limited(arguments), 1, out.string());
     EXPECT_FALSE(fs::exists(out));
     EXPECT_FALSE(fs::exists(out.string() + ".part"));
   }
 }
 
-TEST_F(Stop, ASecondSignalKills) {
+TEST_F(Stop, DiesAtSecondSignal) {
   const auto child = start(MILLRACE_TRAINER, command());
   ASSERT_TRUE(comes_to_hang());
   siginfo_t end{};

@@ -21,55 +21,49 @@ class TrainingChecks : public TrainerOnData {
   }
 };
 
-TEST_F(TrainingChecks, AMaskHeadNeedsShapes) {
+TEST_F(TrainingChecks, RejectsMaskHeadWithoutShapes) {
   for (const auto& split : {annotations_, val_annotations_})
     edit(split, [](Json& json) {
       for (auto& object : json["annotations"]) object.erase("segmentation");
     });
-  expect_error(on_data({"run"}), 2,
-               "objects to train on has a shape (\"segmentation\"): the mask head would learn "
-               "nothing; set model.masks = false to train on boxes alone");
+  expect_error(on_data({"run"}), 2, "model.masks");
   const auto report = on_data({"doctor", "--json"});
   EXPECT_EQ(report.exit_code, 1) << report.err;
   EXPECT_THAT(findings(report.json(), "error"), Contains("training-refused"));
-  EXPECT_THAT(report.out, HasSubstr("set model.masks = false"));
+  EXPECT_THAT(report.out, HasSubstr("model.masks"));
 
   successful(on_data({"run"}, {"model.masks=false"}));
   const auto healthy = successful(on_data({"doctor", "--json"}, {"model.masks=false"}));
   EXPECT_THAT(findings(healthy.json(), "error"), IsEmpty());
 }
 
-TEST_F(TrainingChecks, ObjectsWithoutAShapeAreCounted) {
+TEST_F(TrainingChecks, CountsObjectsWithoutShape) {
   edit(annotations_, [](Json& json) {
     for (const auto i : {0, 3}) json["annotations"][i].erase("segmentation");
   });
   const auto run = successful(on_data({"run"}));
-  EXPECT_THAT(run.err, AllOf(HasSubstr("2 of the "), HasSubstr("objects to train on have no shape"),
-                             HasSubstr("the first is in " + data_.string())));
+  EXPECT_THAT(run.err, AllOf(ContainsRegex("warning .*2 of "), HasSubstr(data_.string())));
   const auto report = on_data({"doctor", "--json"});
   EXPECT_THAT(findings(report.json(), "warning"), Contains("training-doubtful"));
 }
 
-TEST_F(TrainingChecks, AFolderOfImagesHasNothingToLearn) {
+TEST_F(TrainingChecks, RejectsDataWithoutObjects) {
   const auto config =
       write_heir(in_folder("folder.toml"), "[data]\nroot = '" + data_.string() +
                                                "'\n[[data.sources]]\ntype = 'folder'\nroot = '" +
                                                in_folder("data/train2017").string() + "'\n");
-  expect_error(trainer({"run", config, "--out", in_folder("runs")}), 2,
-               "there is nothing to learn: none of the 8 images to train on has an object");
+  expect_error(trainer({"run", config, "--out", in_folder("runs")}), 2, "8 images");
   const auto report = trainer({"doctor", config, "--json"});
   EXPECT_EQ(report.exit_code, 1) << report.err;
   EXPECT_THAT(findings(report.json(), "error"), Contains("training-refused"));
 }
 
-TEST_F(TrainingChecks, FrozenNormsWithoutWeightsAreWarnedOf) {
-  EXPECT_THAT(on_data({"run"}).err, Not(HasSubstr("model.weights is ''")));
-  EXPECT_THAT(
-      on_data({"run"}, {"model.backbone.norm=frozen_bn"}).err,
-      HasSubstr(
-          "model.backbone.norm = \"frozen_bn\" starts without weights (model.weights is '')"));
+TEST_F(TrainingChecks, WarnsOfFrozenNormsWithoutWeights) {
+  EXPECT_THAT(on_data({"run"}).err, Not(ContainsRegex("warning .*model.backbone")));
+  EXPECT_THAT(on_data({"run"}, {"model.backbone.norm=frozen_bn"}).err,
+              ContainsRegex("warning .*model.backbone.norm"));
   EXPECT_THAT(on_data({"run"}, {"model.backbone.freeze_at=2"}).err,
-              HasSubstr("model.backbone.freeze_at = 2 freezes layers at random values"));
+              ContainsRegex("warning .*model.backbone.freeze_at"));
 }
 
 }  // namespace

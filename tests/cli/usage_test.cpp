@@ -11,7 +11,7 @@ using Usage = Trainer;
 
 // The evaluator needs neither. The readers of image formats other than JPEG are loaded with the
 // first such image.
-TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
+TEST_F(Usage, LoadsNeitherOpenCvNorTorch) {
   const auto loaded = successful(run("/usr/bin/ldd", {MILLRACE_TRAINER})).out;
   for (const auto* library : {"imgcodecs", "gdal", "tiff", "webp", "torch"})
     EXPECT_THAT(loaded, Not(HasSubstr(library)));
@@ -21,7 +21,7 @@ TEST_F(Usage, TheProgramThatStartsLoadsNeitherOpenCvNorTorch) {
     EXPECT_THAT(with_torch, Not(HasSubstr(library)));
 }
 
-TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
+TEST_F(Usage, ShowsExampleForEveryCommand) {
   const auto all = successful(trainer({"--help"}));
   for (const std::string command :
        {"run",           "eval",       "coco-eval", "predict", "sample", "pack",
@@ -37,7 +37,7 @@ TEST_F(Usage, EverySubcommandIsNamedAndHelpsWithAnExample) {
                     HasSubstr("\nrevision "), HasSubstr("\nbuilt by "), HasSubstr("\nprocessor ")));
 }
 
-TEST_F(Usage, HelpFitsIntoEightyColumns) {
+TEST_F(Usage, FitsHelpIntoEightyColumns) {
   for (const std::string command :
        {"", "run", "eval", "coco-eval", "predict", "import", "convert", "export", "bench",
         "check-gpu", "init", "import-config", "study"}) {
@@ -50,7 +50,7 @@ TEST_F(Usage, HelpFitsIntoEightyColumns) {
   }
 }
 
-TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
+TEST_F(Usage, ListsSameDefaultCallbacksAsPage) {
   std::istringstream page(read_text("docs/callbacks.md"));
   std::set<std::string> marked, listed;
   for (std::string line, bar, name, star; std::getline(page, line);)
@@ -62,7 +62,7 @@ TEST_F(Usage, TheListNamesTheCallbacksOfEveryRunAsThePageDoes) {
   EXPECT_EQ(marked, listed);
 }
 
-TEST_F(Usage, OldNamesOfOptionsAreErrorsThatNameTheNew) {
+TEST_F(Usage, NamesNewNameOfRenamedOption) {
   for (const Words& words : {Words{"run", "a.toml", "--output", "runs"},
                              Words{"export", "runs/a-1", "--to", "a.onnx"}}) {
     const auto outcome = trainer(words);
@@ -71,7 +71,7 @@ TEST_F(Usage, OldNamesOfOptionsAreErrorsThatNameTheNew) {
   }
 }
 
-TEST_F(Usage, AModelThatIsMissingIsNotCalledAConfiguration) {
+TEST_F(Usage, NamesMissingModel) {
   const auto missing = in_folder("missing").string();
   for (const Words& words :
        {Words{"predict", missing, "photos", "--out", in_folder("found")}, Words{"eval", missing}}) {
@@ -81,7 +81,7 @@ TEST_F(Usage, AModelThatIsMissingIsNotCalledAConfiguration) {
   }
 }
 
-TEST_F(Usage, TooFewFileDescriptorsAbortNothing) {
+TEST_F(Usage, SurvivesTooFewFileDescriptors) {
   const auto limited = [&](const Words& words) {
     return run("/bin/sh", {"-c", "ulimit -n 20; exec" + quoted(Words{MILLRACE_TRAINER} + words)});
   };
@@ -93,25 +93,23 @@ TEST_F(Usage, TooFewFileDescriptorsAbortNothing) {
   expect_error(limited(on(data, {"serve", "--bind", endpoint})), 2, "ulimit -n");
 }
 
-TEST_F(Usage, WrongUsageIsNamed) {
+TEST_F(Usage, NamesWrongUsage) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{}, "subcommand"},
-      {{"evla", "x.toml"}, "did you mean 'eval'?"},
+      {{"evla", "x.toml"}, "'eval'"},
       {{"list", "--colour"}, "--colour"},
       {{"eval", "x.toml"}, "x.toml"},
       {{"eval", "configs/maskrcnn.toml"}, "--weights"},
       {{"list", "--quiet", "--verbose"}, "excludes"},
-      {{"completion", "tcsh"}, "tcsh not in {bash,zsh,fish}"},
-      {{"config"}, "CONFIG is required, unless with --schema"},
-      {{"sample", "--out", in_folder("x"), "--train", "0"},
-       "--train: takes numbers above 0, not '0'"},
-      {{"bench", "dataflow", "x.toml", "--threads", "-1"},
-       "--threads: takes numbers from 0 on, not '-1'"},
-      {{"doctor", "x.toml", "--max", "-1"}, "--max: takes numbers from 0 on, not '-1'"}};
+      {{"completion", "tcsh"}, "tcsh"},
+      {{"config"}, "--schema"},
+      {{"sample", "--out", in_folder("x"), "--train", "0"}, "--train: '0'"},
+      {{"bench", "dataflow", "x.toml", "--threads", "-1"}, "--threads: '-1'"},
+      {{"doctor", "x.toml", "--max", "-1"}, "--max: '-1'"}};
   for (const auto& [words, part] : cases) expect_error(trainer(words), 2, part);
 }
 
-TEST_F(Usage, TheEvaluatorRunsWithoutTheTorchHalfAndTheRestAsksForIt) {
+TEST_F(Usage, EvaluatorRunsWithoutTorchProgram) {
   const auto alone = in_folder("trainer");
   fs::copy_file(MILLRACE_TRAINER, alone);
   expect_error(run(alone, {"doctor", "x.toml"}), 1,
@@ -120,7 +118,7 @@ TEST_F(Usage, TheEvaluatorRunsWithoutTheTorchHalfAndTheRestAsksForIt) {
                "no.json");
 }
 
-TEST_F(Usage, WhatIsKnownIsAnsweredAsTheTorchHalfDoes) {
+TEST_F(Usage, MatchesTorchProgram) {
   const auto alone = in_folder("trainer"), faulty = in_folder("faulty.toml");
   fs::copy_file(MILLRACE_TRAINER, alone);
   write_text(faulty, "[train]\nmax_steps = = 3\n");
@@ -138,14 +136,14 @@ TEST_F(Usage, WhatIsKnownIsAnsweredAsTheTorchHalfDoes) {
   }
 }
 
-TEST_F(Usage, ListShowsComponentsAndTheirOptions) {
+TEST_F(Usage, ListsComponentsAndOptions) {
   const auto list = successful(trainer({"list"}));
   for (const char* part : {"maskrcnn", "rpn.nms_thresh", "checkpoint", "evaluate",
                            "resize_shortest_edge", "clip_norm"})
     EXPECT_THAT(list.out, HasSubstr(part));
 }
 
-TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
+TEST_F(Usage, ListsEveryConfigurationKey) {
   const auto list = trainer({"list", "--json"}).json();
   // Keys by table; the tables of components contain the keys of all components.
   std::map<std::string, std::set<std::string>> known;
@@ -178,14 +176,14 @@ TEST_F(Usage, ListHasEveryKeyOfAResolvedConfiguration) {
   }
 }
 
-TEST_F(Usage, AGpuThatIsNotThereIsSaidSo) {
+TEST_F(Usage, RejectsMissingGpu) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "here is one";
   const auto data = make_data();
   expect_error(trainer(on(data, {"run", "--out", in_folder("runs")}, {"train.device=cuda"})), 2,
-               "train.device = \"cuda\": ");
+               "train.device");
 }
 
-TEST_F(Usage, ResultsThatStandardOutputDoesNotTakeAreAFailure) {
+TEST_F(Usage, FailsIfOutputCannotBeWritten) {
   const auto data = make_data().string();
   const auto truth = data + "/annotations/instances_val2017.json";
   write_text(in_folder("none.json"), "[]");
@@ -207,7 +205,7 @@ TEST_F(Usage, ResultsThatStandardOutputDoesNotTakeAreAFailure) {
           run("/bin/sh", {"-c", std::string(MILLRACE_TRAINER) + " " + command + to});
       EXPECT_EQ(outcome.exit_code, 1) << command << to;
       EXPECT_THAT(outcome.err,
-                  HasSubstr("trainer: error: standard output cannot be written: " + why))
+                  AllOf(HasSubstr("trainer: error: "), HasSubstr("standard output: " + why)))
           << command;
       fs::remove_all(in_folder("s"));
     }

@@ -8,7 +8,7 @@ namespace {
 
 struct Watchdog : Trainer {};
 
-TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
+TEST_F(Watchdog, NamesHangingStageAndImage) {
   const auto data = make_data();
   fs::path victim;
   for (const auto& image : fs::directory_iterator(data / "train2017"))
@@ -22,10 +22,8 @@ TEST_F(Watchdog, NamesTheStageAndTheImageThatHang) {
                                     "callbacks.watchdog.on_stall='abort'",
                                     "callbacks.checkpoint.every='1 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("training has stood still for "));
-  EXPECT_THAT(outcome.err, HasSubstr("rank 0: waits for data, for "));
-  EXPECT_THAT(outcome.err, HasSubstr("stage 'decode' has worked on " + victim.string() + " for "));
-  EXPECT_THAT(outcome.err, ContainsRegex("waiting: [0-9]+ for 'read', .* [0-9]+ batches ready"));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("rank 0"), HasSubstr("'decode'"),
+                                 HasSubstr(victim.string()), ContainsRegex("[0-9]+ .*'read'")));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string safetensors(const std::string& name, const std::string& bytes) {
   return little_endian(header.size(), 8) + header + bytes;
 }
 
-TEST_F(Weights, OfARunServeEvalAndPredict) {
+TEST_F(Weights, ScoresAndPredictsWithRun) {
   const auto weights = trained();
   const auto results = in_folder("results.json"), out = in_folder("seen");
   const auto scores = successful(eval(weights, {"--out", results})).json();
@@ -66,11 +66,11 @@ TEST_F(Weights, OfARunServeEvalAndPredict) {
                         on(data_, {"predict", "--weights", weights, "--out", out}) + images) +
                      " > /dev/full"});
   EXPECT_EQ(unheard.exit_code, 1);
-  EXPECT_THAT(unheard.err, HasSubstr("standard output cannot be written: No space left on device"));
+  EXPECT_THAT(unheard.err, HasSubstr("standard output: No space left on device"));
   EXPECT_FALSE(read_json(out / "detections.json").empty());
 }
 
-TEST_F(Weights, UnderOtherNamesAndOrdersOfClassesDetectTheSame) {
+TEST_F(Weights, KeepsDetectionsUnderOtherNames) {
   auto weights = trained();
   const auto expected = in_folder("expected.json");
   successful(eval(weights, {"--out", expected}));
@@ -82,36 +82,36 @@ TEST_F(Weights, UnderOtherNamesAndOrdersOfClassesDetectTheSame) {
     successful(trainer({"convert", weights, next, "--names", names}));
     const auto results = in_folder(file + ".json");
     const auto scored = successful(eval(next, {"--out", results}));
-    EXPECT_THAT(scored.err, HasSubstr("(names of " + names + ")"));
+    EXPECT_THAT(scored.err, HasSubstr(names));
     EXPECT_EQ(read_text(results), read_text(expected)) << names;
     weights = next;
   }
 }
 
-TEST_F(Weights, ForOtherClassesAreRefused) {
+TEST_F(Weights, RejectsOtherClasses) {
   const auto weights = trained();
   // A .pth does not contain class names, but the shapes differ.
   successful(trainer({"convert", weights, in_folder("m.pth")}));
   expect_error(eval(in_folder("m.pth"), {"--set", "data.classes=[\"star\", \"ring\"]"}), 1,
-               "roi_heads.box_predictor.cls_score.weight: file 6 classes, model 2");
+               "roi_heads.box_predictor.cls_score.weight");
 
   auto annotations = read_json(val_annotations_);
   for (auto& category : annotations.at("categories"))
     if (category.at("name") == "star") category["name"] = "sun";
   write_json(val_annotations_, annotations);
   const Words sun = {"--set", "data.classes=[\"sun\", \"ring\"]"};
-  expect_error(eval(weights, sun), 2, "data.classes: the weights have no class 'sun'");
+  expect_error(eval(weights, sun), 2, "'sun'");
   const auto without = successful(eval(weights));
-  EXPECT_THAT(without.err, HasSubstr("an annotated category that the weights do not know"));
+  EXPECT_THAT(without.err, ContainsRegex("warning .*sun"));
   for (auto& category : annotations.at("categories"))
     category["name"] = "my " + category.at("name").get<std::string>();
   write_json(val_annotations_, annotations);
-  expect_error(eval(weights), 2, "none of the annotated categories (my");
+  expect_error(eval(weights), 2, "my ");
   // With --force-weights, the names replace the weights' classes one by one.
   EXPECT_EQ(eval(weights, {"--force-weights"}).exit_code, 0);
 }
 
-TEST_F(Weights, ScoreTheSameInAnyOrderOfClassesAndForSomeOfThem) {
+TEST_F(Weights, KeepsScoresInAnyClassOrder) {
   const auto weights = trained();
   const auto results = [&](const std::string& name, const std::string& classes) {
     const auto file = in_folder(name);
@@ -134,7 +134,7 @@ TEST_F(Weights, ScoreTheSameInAnyOrderOfClassesAndForSomeOfThem) {
   EXPECT_EQ(ring, wanted);
 }
 
-TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
+TEST_F(Weights, RejectsOtherModelUnlessForced) {
   const auto folder = trained();
   const auto alone = in_folder("alone.safetensors");
   successful(trainer({"convert", folder, alone}));
@@ -144,13 +144,13 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
           "model.roi.aligned=false", "model.boxes.scale_clamp=3.0", "model.backbone.norm=gn"}) {
       const auto name = key.substr(0, key.find('='));
       const auto outcome = eval(weights, {"--set", key});
-      expect_error(outcome, 2, name + ": trained with ");
-      EXPECT_THAT(outcome.err, HasSubstr("(--set " + name + ")"));
+      expect_error(outcome, 2, name);
+      EXPECT_THAT(outcome.err, HasSubstr("--set " + name));
       EXPECT_THAT(outcome.err, HasSubstr("--force-weights"));
     }
   const auto forced =
       successful(eval(folder, {"--set", "model.pixel_std=[58, 57, 57]", "--force-weights"}));
-  EXPECT_THAT(forced.err, HasSubstr("used all the same (--force-weights)"));
+  EXPECT_THAT(forced.err, HasSubstr("--force-weights"));
   // Options of detection may change.
   successful(eval(
       folder, {"--set", "model.test.score_thresh=0.2", "--set", "model.test.detections_per_img=7",
@@ -167,11 +167,10 @@ TEST_F(Weights, InAnotherModelThanTheirsAreRefusedUnlessAskedFor) {
   EXPECT_EQ(from({"model.pixel_std=[58.0, 57.0, 57.0]", "model.force_weights=true"}).exit_code, 0);
   const auto heads =
       successful(from({"model.mask.num_convs=1", "data.classes=[\"star\", \"cross\"]"}));
-  EXPECT_THAT(heads.err, HasSubstr("model.mask.num_convs: trained with 2, here 1"));
-  EXPECT_THAT(heads.err, HasSubstr("rows of heads were taken by the names of their classes"));
+  EXPECT_THAT(heads.err, HasSubstr("model.mask.num_convs"));
 }
 
-TEST_F(Weights, RejectsFrozenPartsThatTheyLack) {
+TEST_F(Weights, RejectsFrozenPartsWithoutWeights) {
   const auto run = trained().parent_path().parent_path();
   const auto from = [&](const fs::path& weights, const Words& settings) {
     return trainer(
@@ -180,7 +179,7 @@ TEST_F(Weights, RejectsFrozenPartsThatTheyLack) {
   };
   const Words frozen_heads = {"optimizer.groups=[{match=\"roi_heads.*\", frozen=true}]"};
   const auto whole = successful(from(run, frozen_heads + Words{"model.backbone.freeze_at=5"}));
-  EXPECT_THAT(whole.err, HasSubstr("168 of 168 tensors from " + run.string()));
+  EXPECT_THAT(whole.err, AllOf(HasSubstr("168 of 168"), HasSubstr(run.string())));
   const auto record = read_json(in_folder("next") / "maskrcnn-1" / "record.json");
   EXPECT_TRUE(record.at("starts").at(0).at("weights").at("digest").is_string());
 
@@ -193,7 +192,7 @@ TEST_F(Weights, RejectsFrozenPartsThatTheyLack) {
   successful(from(run, deep));
 }
 
-TEST_F(Weights, RejectsFrozenStagesThatABackboneLacks) {
+TEST_F(Weights, RejectsFrozenStagesWithoutWeights) {
   MILLRACE_NEEDS_DATA("weights");
   const auto from = [&](const char* file, const Words& settings) {
     return trainer(on(data_, {"run", "--out", in_folder("next")},
@@ -209,13 +208,13 @@ TEST_F(Weights, RejectsFrozenStagesThatABackboneLacks) {
   // The norms are folded into the convolutions: a model without norms gets all tensors except C5.
   const auto folded =
       successful(from(resnet18, {"model.backbone.freeze_at=4", "model.backbone.norm=none"}));
-  EXPECT_THAT(folded.err, Not(HasSubstr("of the file are not used")));
+  EXPECT_THAT(folded.err, Not(ContainsRegex("warning .*backbone.body")));
   // Missing statistics keep constants, not random values.
   const auto frozen_bn = successful(from(resnet18, {"model.backbone.norm=frozen_bn"}));
-  EXPECT_THAT(frozen_bn.err, HasSubstr("backbone.body.layer4.0.bn1.weight (1)"));
+  EXPECT_THAT(frozen_bn.err, HasSubstr("backbone.body.layer4.0.bn1.weight"));
 }
 
-TEST_F(Weights, OfWhichAByteHasChangedAreRefused) {
+TEST_F(Weights, RejectsChangedBytes) {
   const auto folder = trained();
   const auto file = folder / "model.safetensors";
   const auto alone = in_folder("alone.safetensors");
@@ -225,22 +224,21 @@ TEST_F(Weights, OfWhichAByteHasChangedAreRefused) {
   write_text(file, bytes);
   write_text(alone, bytes);
   for (const auto& weights : {folder, file, alone}) {
-    expect_error(eval(weights), 1, "its bytes have changed since it was written");
+    expect_error(eval(weights), 1, weights.string());
     expect_error(eval(weights, {"--force-weights"}), 1, weights.string());
   }
   expect_error(predict(alone, {data_ / "val2017"}), 1, alone.string());
 }
 
-TEST_F(Weights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
+TEST_F(Weights, RejectsNonFiniteWeightsUnlessForced) {
   const auto file = in_folder("nan.safetensors"), out = in_folder("o.pth");
   write_text(file, safetensors("backbone.fpn.inner_blocks.0.0.bias", {"\0\0\xc0\x7f", 4}));
-  expect_error(trainer({"convert", file, out}), 1,
-               "'backbone.fpn.inner_blocks.0.0.bias': 1 of its 1 values are NaN or infinite");
+  expect_error(trainer({"convert", file, out}), 1, "'backbone.fpn.inner_blocks.0.0.bias'");
   EXPECT_FALSE(fs::exists(out));
   successful(trainer({"convert", file, out, "--force-weights"}));
 }
 
-TEST_F(Weights, PredictTakesClassesFromThemAndNeedsNoData) {
+TEST_F(Weights, PredictsWithoutDataSet) {
   const auto weights = trained();
   const auto categories = read_json(val_annotations_).at("categories");
   const auto photos = in_folder("photos");
@@ -254,10 +252,10 @@ TEST_F(Weights, PredictTakesClassesFromThemAndNeedsNoData) {
     EXPECT_TRUE(std::ranges::any_of(categories, [&](const auto& other) {
       return other.at("id") == one.at("id") && other.at("name") == one.at("name");
     })) << one;
-  expect_error(predict(weights, {photos}, {"data.classes=[\"dog\"]"}), 2, "no category 'dog'");
+  expect_error(predict(weights, {photos}, {"data.classes=[\"dog\"]"}), 2, "'dog'");
 }
 
-TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
+TEST_F(Weights, ScoresWithoutConfiguration) {
   const auto weights = trained();
   const auto run = in_folder("runs") / "maskrcnn-1", alone = in_folder("alone.safetensors");
   successful(trainer({"convert", weights, alone}));
@@ -297,36 +295,34 @@ TEST_F(Weights, AreAModelThatNeedsNoConfiguration) {
                       "model.test.score_thresh=0.9"}));
   expect_error(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
                         "model.roi.aligned=false"}),
-               2, "model.roi.aligned: trained with true, here false (--set model.roi.aligned)");
+               2, "--set model.roi.aligned");
 
   const auto shown = successful(trainer({"config", alone}));
-  for (const auto* line : {"# detector: maskrcnn", "# classes: ", "# trained for: 1 step",
-                           "# trained on: data/train2017", "[model]", "test_short_side = 176"})
+  for (const auto* line : {"# ", "maskrcnn", "data/train2017", "[model]", "test_short_side = 176"})
     EXPECT_THAT(shown.out, HasSubstr(line));
   EXPECT_THAT(shown.out, Not(HasSubstr("reduced_decoding")));
 }
 
-TEST_F(Weights, WithoutACardOrOutOfPlaceSayWhatToGive) {
+TEST_F(Weights, RejectsModelsWithoutCard) {
   const auto weights = trained();
   const auto pth = in_folder("m.pth");
   successful(trainer({"convert", weights, pth}));
-  expect_error(trainer({"eval", pth, "--data", data_}), 2, "give its configuration first");
+  expect_error(trainer({"eval", pth, "--data", data_}), 2, pth.string());
   expect_error(trainer({"predict", pth, data_ / "val2017", "--out", in_folder("o")}), 2,
-               "give its configuration first");
+               pth.string());
   const auto alone = in_folder("alone.safetensors");
   successful(trainer({"convert", weights, alone}));
   expect_error(trainer({"eval", alone}), 2, "--data");
   expect_error(trainer({"eval", weights, "--data", in_folder("nosuch")}), 2,
                in_folder("nosuch").string());
-  expect_error(trainer({"eval", weights, "--data", data_, "--weights", pth}), 2,
-               "leave out --weights");
+  expect_error(trainer({"eval", weights, "--data", data_, "--weights", pth}), 2, "--weights");
   expect_error(trainer({"eval", "configs/maskrcnn.toml"}), 2, "--weights");
-  expect_error(trainer({"eval", data_, "--data", data_}), 1, "is no model");
+  expect_error(trainer({"eval", data_, "--data", data_}), 1, data_.string());
   expect_error(trainer({"eval", in_folder("nosuch.safetensors"), "--data", data_}), 2,
                "nosuch.safetensors");
 }
 
-TEST_F(Weights, PredictLosesNoImageForAnother) {
+TEST_F(Weights, PredictsDespiteBrokenImages) {
   const auto weights = trained();
   const auto photos = in_folder("photos");
   fs::rename(data_ / "val2017", photos);
@@ -340,7 +336,7 @@ TEST_F(Weights, PredictLosesNoImageForAnother) {
   const auto outcome = predict(weights, {photos});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("000-broken.jpg"));
-  EXPECT_THAT(outcome.err, HasSubstr("2 of " + std::to_string(good + 1) + " images failed: "));
+  EXPECT_THAT(outcome.err, HasSubstr("2 of " + std::to_string(good + 1) + " images"));
   EXPECT_THAT(outcome.err, HasSubstr("001-narrow.tif"));
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), good - 1);
   EXPECT_EQ(read_json(out / "images.json").at("images").size(), static_cast<std::size_t>(good));
@@ -348,7 +344,7 @@ TEST_F(Weights, PredictLosesNoImageForAnother) {
   EXPECT_TRUE(read_json(out / "detections.json").is_array());
 }
 
-TEST_F(Weights, ThatAreNoneAreNamed) {
+TEST_F(Weights, NamesOtherFiles) {
   const auto other = in_folder("other.safetensors"), picture = in_folder("model.png"),
              renamed = in_folder("model.safetensors");
   write_text(other, safetensors("lm_head.weight", "zero"));

@@ -77,7 +77,7 @@ class AnnotationCache : public ::testing::Test {
   Log log_;
 };
 
-TEST_F(AnnotationCache, IsEqualToTheFile) {
+TEST_F(AnnotationCache, EqualsFile) {
   std::vector<std::string> texts;
   for (unsigned seed = 1; seed <= 4; ++seed)
     texts.push_back(RandomFile(seed, seed == 4 ? 8000 : 400).json());
@@ -87,7 +87,7 @@ TEST_F(AnnotationCache, IsEqualToTheFile) {
     const auto expected = read_dataset(json);
     expect_equal(*read_and_cache(json), *expected);
     EXPECT_THAT(log_.take(), AllOf(HasSubstr("info " + json.string()),
-                                   HasSubstr("cached for the next start in")));
+                                   HasSubstr((scratch_ / "cache").string())));
     const auto again = read_and_cache(json);
     EXPECT_EQ(log_.take(), "");
     EXPECT_EQ(again->source, json.string());
@@ -96,7 +96,7 @@ TEST_F(AnnotationCache, IsEqualToTheFile) {
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(texts.size()));
 }
 
-TEST_F(AnnotationCache, OfRealPhotosIsEqualToTheFile) {
+TEST_F(AnnotationCache, EqualsFileOfRealPhotos) {
   MILLRACE_NEEDS_DATA("eval");
   for (const auto* name :
        {"coco_mini/annotations/instances_train2017.json",
@@ -109,7 +109,7 @@ TEST_F(AnnotationCache, OfRealPhotosIsEqualToTheFile) {
   }
 }
 
-TEST_F(AnnotationCache, IsOfTheContentNotOfTheName) {
+TEST_F(AnnotationCache, DependsOnContentNotName) {
   read_and_cache(json_);
   log_.take();
   fs::rename(json_, scratch_ / "y.json");
@@ -117,7 +117,7 @@ TEST_F(AnnotationCache, IsOfTheContentNotOfTheName) {
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(AnnotationCache, NoticesOtherContentOfTheSameSizeAndTime) {
+TEST_F(AnnotationCache, DetectsChangeWithSameSizeAndTime) {
   read_and_cache(json_);
   const auto time = fs::last_write_time(json_);
   auto text = read_file(json_);
@@ -129,7 +129,7 @@ TEST_F(AnnotationCache, NoticesOtherContentOfTheSameSizeAndTime) {
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(2));
 }
 
-TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
+TEST_F(AnnotationCache, IsRebuiltIfDamaged) {
   const auto json = scratch_.file("x.json", padded(RandomFile(1, 60).json()));
   const auto expected = read_dataset(json);
   read_and_cache(json);
@@ -141,9 +141,8 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
-    EXPECT_THAT(told, AllOf(HasSubstr("warning the cached annotations " + file.string() +
-                                      " cannot be used and are made anew: "),
-                            HasSubstr(why)));
+    EXPECT_THAT(told,
+                AllOf(HasSubstr("warning "), HasSubstr(file.string() + "; "), HasSubstr(why)));
     // the second line names the new cache
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
     EXPECT_TRUE(read_file(file) == whole);
@@ -157,13 +156,13 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
     expect_made_anew(flipped(whole, byte, byte % 8));
   for (const std::size_t size : {0UL, 1UL, 100UL, 200UL, whole.size() / 2, whole.size() - 1})
     expect_made_anew(whole.substr(0, size));
-  expect_made_anew(whole.substr(0, 20), "it is truncated");
-  expect_made_anew(whole + '\0', "it has a wrong length");
-  expect_made_anew("hello", "it is truncated");
-  expect_made_anew(std::string(whole.size(), 'x'), "it is no cache of annotations");
-  expect_made_anew(flipped(whole, 8, 0), "of another byte order");
-  expect_made_anew(flipped(whole, 12, 0), "of another version");
-  expect_made_anew(flipped(whole, whole.size() - 1, 0), "its checksum is wrong");
+  expect_made_anew(whole.substr(0, 20), ": truncated");
+  expect_made_anew(whole + '\0', ": wrong length");
+  expect_made_anew("hello", ": truncated");
+  expect_made_anew(std::string(whole.size(), 'x'), ": not an annotation cache");
+  expect_made_anew(flipped(whole, 8, 0), "byte order");
+  expect_made_anew(flipped(whole, 12, 0), "version");
+  expect_made_anew(flipped(whole, whole.size() - 1, 0), "checksum");
 
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
@@ -174,7 +173,7 @@ TEST_F(AnnotationCache, IsMadeAnewWhereItIsDamaged) {
   }
 }
 
-TEST_F(AnnotationCache, OfOtherContentIsNotUsedUnderThisName) {
+TEST_F(AnnotationCache, RejectsCacheOfOtherContent) {
   const auto other = scratch_.file("other.json", padded(RandomFile(2).json()));
   read_and_cache(other);
   const auto foreign = read_file(cached());
@@ -183,26 +182,25 @@ TEST_F(AnnotationCache, OfOtherContentIsNotUsedUnderThisName) {
   fs::rename(scratch_.file("foreign", foreign), cached());
   log_.take();
   expect_equal(*read_and_cache(json_), *read_dataset(json_));
-  EXPECT_THAT(log_.take(), HasSubstr("it is of other content"));
+  EXPECT_THAT(log_.take(), HasSubstr("other content"));
 }
 
-TEST_F(AnnotationCache, OfAFileWithFaultsIsNotMade) {
+TEST_F(AnnotationCache, SkipsFilesWithErrors) {
   const auto json =
       scratch_.file("x.json", padded(R"({"images": [], "annotations": [7], "categories": []})"));
-  for (int i = 0; i < 2; ++i)
-    MILLRACE_EXPECT_ERROR(read_and_cache(json), json, "annotations[0] is not an object");
+  for (int i = 0; i < 2; ++i) MILLRACE_EXPECT_ERROR(read_and_cache(json), json, "annotations[0] ");
   EXPECT_THAT(files_in(scratch_ / "cache"), IsEmpty());
   MILLRACE_EXPECT_ERROR(read_and_cache(scratch_ / "none.json"), scratch_ / "none.json",
-                        "cannot be opened");
+                        "No such file");
 }
 
-TEST_F(AnnotationCache, OfASmallFileIsNotMade) {
+TEST_F(AnnotationCache, SkipsSmallFiles) {
   const auto json = scratch_.file("x.json", RandomFile(1).json());
   expect_equal(*read_and_cache(json), *read_dataset(json));
   EXPECT_FALSE(fs::exists(scratch_ / "cache"));
 }
 
-TEST_F(AnnotationCache, LiesInTheFolderOfTheUser) {
+TEST_F(AnnotationCache, UsesFolderOfEnvironment) {
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable home("HOME", (scratch_ / "home").string());
   {
@@ -219,29 +217,25 @@ TEST_F(AnnotationCache, LiesInTheFolderOfTheUser) {
   EXPECT_FALSE(fs::exists(scratch_ / "home"));
 }
 
-TEST_F(AnnotationCache, WarnsOnceWhereTheFolderCannotBeWritten) {
+TEST_F(AnnotationCache, WarnsOnceIfFolderIsUnwritable) {
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable caches("XDG_CACHE_HOME",
                         json_.string());  // a path below a file, which not even root can create
   expect_equal(*read_and_cache(json_), *read_dataset(json_));
-  EXPECT_THAT(
-      log_.take(),
-      AllOf(HasSubstr("warning annotations cannot be cached, so that each start reads them anew: " +
-                      json_.string() + "/millrace"),
-            HasSubstr("MILLRACE_CACHE names another folder")));
+  EXPECT_THAT(log_.take(), AllOf(HasSubstr("warning "), HasSubstr(json_.string() + "/millrace"),
+                                 HasSubstr("MILLRACE_CACHE")));
   expect_equal(*read_and_cache(json_), *read_dataset(json_));
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(AnnotationCache, RefusesAFolderOfTheUsersThatCannotBeWritten) {
+TEST_F(AnnotationCache, RejectsUnwritableFolderOfVariable) {
   const Variable named("MILLRACE_CACHE", json_.string() + "/cache");
   EXPECT_THAT([&] { read_and_cache(json_); },
-              ::testing::ThrowsMessage<ConfigError>(
-                  AllOf(HasSubstr("MILLRACE_CACHE: " + json_.string() + "/cache"),
-                        HasSubstr("or set it to 'off'"))));
+              ::testing::ThrowsMessage<ConfigError>(AllOf(
+                  HasSubstr("MILLRACE_CACHE: " + json_.string() + "/cache"), HasSubstr("'off'"))));
 }
 
-TEST_F(AnnotationCache, IsWrittenWhileTheDataSetIsUsed) {
+TEST_F(AnnotationCache, IsWrittenInBackground) {
   auto data = read_dataset_cached(json_);
   const auto again = read_dataset_cached(json_);  // from the cache or from the file
   expect_equal(*again, *data);
@@ -251,7 +245,7 @@ TEST_F(AnnotationCache, IsWrittenWhileTheDataSetIsUsed) {
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(1));
 }
 
-TEST_F(AnnotationCache, OfALargeFileIsNotReadThroughAgain) {
+TEST_F(AnnotationCache, SkipsVerificationOfUnchangedLargeFiles) {
   const auto read = [&] {
     auto data = read_dataset_cached(json_, /*least_trusted=*/0);
     finish_caching();
@@ -282,13 +276,13 @@ TEST_F(AnnotationCache, OfALargeFileIsNotReadThroughAgain) {
   EXPECT_EQ(log_.take(), "");
   flip(/*keep_time=*/false);
   expect_equal(*read(), *expected);
-  EXPECT_THAT(log_.take(), HasSubstr("its checksum is wrong"));
+  EXPECT_THAT(log_.take(), HasSubstr("checksum"));
 
   scratch_.file("x.json", padded(RandomFile(2).json()));
   expect_equal(*read(), *read_dataset(json_));
 }
 
-TEST_F(AnnotationCache, WhatNobodyUsesIsRemoved) {
+TEST_F(AnnotationCache, RemovesUnusedCaches) {
   using std::chrono::days, std::chrono::hours;
   read_and_cache(json_);
   const auto used = cached().filename().string();
@@ -348,13 +342,13 @@ void expect_success(pid_t process) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(AnnotationCache, IsWrittenBeforeTheProgramEnds) {
+TEST_F(AnnotationCache, IsWrittenBeforeExit) {
   const Variable file("MILLRACE_TEST_JSON", json_.string());
   expect_success(start_process("EndsAtOnce"));
   EXPECT_FALSE(cached().empty());
 }
 
-TEST_F(AnnotationCache, IsSharedByProcessesThatRace) {
+TEST_F(AnnotationCache, SurvivesConcurrentProcesses) {
   const auto json = scratch_.file("x.json", padded(RandomFile(1, 3000).json()));
   const Variable file("MILLRACE_TEST_JSON", json.string());
   std::vector<pid_t> processes(4);

@@ -68,7 +68,7 @@ std::int64_t peak_of(const fs::path& json) {
   return std::stoll(read_file(json.string() + ".peak"));
 }
 
-TEST(AnnotationMemory, DoesNotGrowWithOutlines) {
+TEST(AnnotationMemory, IsIndependentOfOutlines) {
   const testing::Scratch scratch;
   const auto small = scratch / "small.json", large = scratch / "large.json";
   write_set(small, 40);

@@ -30,7 +30,7 @@ void expect_read(const Scratch& scratch, const std::string& json, std::size_t pi
   }
 }
 
-TEST(AnnotationPieces, AreTheSameForAnySizeAndNumberOfThreads) {
+TEST(AnnotationPieces, AreIndependentOfSizeAndThreads) {
   const Scratch scratch;
   for (unsigned seed = 1; seed <= 6; ++seed)
     for (const std::size_t bytes : {1, 64, 300, 1000, 7777, 1000000})
@@ -56,7 +56,7 @@ std::string small_file(const std::string& between) {
          R"(10, 20], "area": 12345.678901234567890123}]} )";
 }
 
-TEST(AnnotationPieces, MayEndAtAnyByte) {
+TEST(AnnotationPieces, EndAtAnyByte) {
   const Scratch scratch;
   const auto json = small_file("} {");
   for (std::size_t bytes = 1; bytes <= json.size(); ++bytes) expect_read(scratch, json, bytes);
@@ -72,7 +72,7 @@ TEST(AnnotationPieces, MayEndAtAnyByte) {
   EXPECT_GT(read, 0);
 }
 
-TEST(AnnotationPieces, StandWhereTheyLike) {
+TEST(AnnotationPieces, AcceptAnyOrderOfSections) {
   const Scratch scratch;
   const RandomFile parts(1);
   const auto& [images, annotations, categories] = parts;
@@ -104,7 +104,7 @@ std::string one(const std::string& fields) {
   return R"(,{"id":1,"image_id":3,"category_id":1,"bbox":[0,0,1,1])" + fields + "}";
 }
 
-TEST(AnnotationPieces, WrongGuessesAreReadInOrder) {
+TEST(AnnotationPieces, FallBackToReadingInOrder) {
   const Scratch scratch;
   std::string traps;
   for (int i = 0; i < 20000; ++i) traps += R"({"a": "}, {"}, {"b": "\"}, {"}, )";
@@ -116,7 +116,7 @@ TEST(AnnotationPieces, WrongGuessesAreReadInOrder) {
   }
 }
 
-TEST(AnnotationPieces, FaultsOfLargeFilesAreToldAsThoseOfSmallOnes) {
+TEST(AnnotationPieces, ReportErrorsLikeSmallFiles) {
   const Scratch scratch;
   const auto whole = large("", "");
   ASSERT_GT(whole.size(), 2U << 20);
@@ -141,7 +141,7 @@ TEST(AnnotationPieces, FaultsOfLargeFilesAreToldAsThoseOfSmallOnes) {
   }
 }
 
-TEST(AnnotationPieces, LeaveOutAndTellTheSameRecordsAsOne) {
+TEST(AnnotationPieces, SkipAndReportSameRecords) {
   const Scratch scratch;
   auto json = RandomFile(3, 60).json();
   const auto replace = [&](std::string_view from, std::string_view to, std::size_t after) {
@@ -175,7 +175,7 @@ TEST(AnnotationPieces, LeaveOutAndTellTheSameRecordsAsOne) {
   EXPECT_FALSE(read_pieces(file, 1000));
 }
 
-TEST(AnnotationPieces, TellTheFirstFaultOfAFileOfAnySize) {
+TEST(AnnotationPieces, ReportFirstError) {
   const Scratch scratch;
   const auto whole = RandomFile(1, 100).json();
   for (const auto& [from, to] :
@@ -190,7 +190,7 @@ TEST(AnnotationPieces, TellTheFirstFaultOfAFileOfAnySize) {
   tell_first_fault(InputFile(scratch.file("x.json", whole)), "x");
 }
 
-TEST(AnnotationPieces, OfDamagedTextAreRightOrNothing) {
+TEST(AnnotationPieces, RejectDamagedText) {
   const Scratch scratch;
   const std::string whole = RandomFile(2, 30).json();
   std::mt19937 random(1);
@@ -212,7 +212,7 @@ TEST(AnnotationPieces, OfDamagedTextAreRightOrNothing) {
   EXPECT_GT(same, 100);  // flips that only changed a digit
 }
 
-TEST(AnnotationPieces, OfRealPhotosAreTheSame) {
+TEST(AnnotationPieces, MatchWholeFileOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto json = testing::data_folder() / "coco_mini/annotations/instances_train2017.json";
   for (const std::size_t bytes : {1000, 30000}) {

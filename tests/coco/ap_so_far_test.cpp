@@ -21,7 +21,7 @@ std::vector<Detection> found_in(const ResultSet& set, std::int64_t image) {
   return found;
 }
 
-TEST(ApSoFar, IsThatOfTheImagesThatWereAdded) {
+TEST(ApSoFar, CoversAddedImages) {
   const auto set = random_results(11);
   const auto truth = set.data();
   Evaluator evaluator(truth, {});
@@ -36,7 +36,7 @@ TEST(ApSoFar, IsThatOfTheImagesThatWereAdded) {
   }
 }
 
-TEST(ApSoFar, IsTheBootstrapOfAllOnceAllWereAdded) {
+TEST(ApSoFar, EqualsBootstrapOfAllImages) {
   const auto set = random_results(12);
   const auto truth = set.data();
   Evaluator forth(truth, {}), back(truth, {});
@@ -54,7 +54,7 @@ TEST(ApSoFar, IsTheBootstrapOfAllOnceAllWereAdded) {
   }
 }
 
-TEST(ApSoFar, ChangesNoFigure) {
+TEST(ApSoFar, KeepsResultUnchanged) {
   const auto set = random_results(13);
   const auto truth = set.data();
   Evaluator watched(truth, {}), alone(truth, {});
@@ -67,7 +67,7 @@ TEST(ApSoFar, ChangesNoFigure) {
   expect_equal(watched.result(), alone.result());
 }
 
-TEST(ApSoFar, IsWrittenWithItsInterval) {
+TEST(ApSoFar, PrintsInterval) {
   EXPECT_EQ(ap_text({.412345, .3941, .43}), "0.412 (0.394 .. 0.430)");
 }
 

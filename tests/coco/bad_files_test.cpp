@@ -34,12 +34,12 @@ struct Reader {
 };
 
 std::vector<Reader> readers() {
-  return {
-      {"annotations", "an object, '{'", [](const fs::path& file) { read_dataset(file); }},
-      {"results", "an array of objects, '['", [](const fs::path& file) { read_detections(file); }}};
+  return {{"annotations", "an object ('{')", [](const fs::path& file) { read_dataset(file); }},
+          {"results", "an array of objects ('[')",
+           [](const fs::path& file) { read_detections(file); }}};
 }
 
-TEST(BadFiles, OfAnotherKindAreToldByTheirFirstBytes) {
+TEST(BadFiles, ReportOtherFormatsByFirstBytes) {
   const Scratch scratch;
   for (const auto& reader : readers()) {
     const auto told = [&](const std::string& bytes) {
@@ -48,31 +48,33 @@ TEST(BadFiles, OfAnotherKindAreToldByTheirFirstBytes) {
       EXPECT_THAT(message, HasSubstr(file.string() + ": ")) << reader.name;
       return message;
     };
-    const std::string wrong = "byte 0: not JSON of the expected form: ";
-    EXPECT_THAT(told(""), HasSubstr("the file is empty"));
-    EXPECT_THAT(told(" \n\n"), HasSubstr("the file is empty"));
-    EXPECT_THAT(told("hello"), HasSubstr(wrong + reader.opening));
+    const std::string wrong = "byte 0: not JSON";
+    EXPECT_THAT(told(""), HasSubstr("is empty"));
+    EXPECT_THAT(told(" \n\n"), HasSubstr("is empty"));
+    EXPECT_THAT(told("hello"), AllOf(HasSubstr(wrong), HasSubstr(reader.opening)));
     EXPECT_THAT(told("  hello"), HasSubstr("byte 2: not JSON"));
-    EXPECT_THAT(told("\xef\xbb\xbf{}"), HasSubstr(wrong + "a byte order mark"));
-    EXPECT_THAT(told(std::string("\xff\xfe{\0", 4)), HasSubstr(wrong + "UTF-16"));
+    EXPECT_THAT(told("\xef\xbb\xbf{}"), AllOf(HasSubstr(wrong), HasSubstr("byte order mark")));
+    EXPECT_THAT(told(std::string("\xff\xfe{\0", 4)), AllOf(HasSubstr(wrong), HasSubstr("UTF-16")));
     EXPECT_THAT(told(std::string("\0\0\0", 3)), HasSubstr(wrong));
-    EXPECT_THAT(told(std::string(100000, '[')), HasSubstr("not JSON of the expected form"));
-    EXPECT_THAT(told(std::string(100000, '{')), HasSubstr("not JSON of the expected form"));
+    EXPECT_THAT(told(std::string(100000, '[')), HasSubstr("not JSON"));
+    EXPECT_THAT(told(std::string(100000, '{')), HasSubstr("not JSON"));
     EXPECT_THAT(told("{\"images\": \"\xc3(\"}"), HasSubstr("not JSON"));
   }
 }
 
-TEST(BadFiles, FoldersAndDevicesAreRefused) {
+TEST(BadFiles, RejectFoldersAndDevices) {
   const Scratch scratch;
   fs::create_directory(scratch / "folder");
   for (const auto& reader : readers()) {
     EXPECT_THAT(reader.message(scratch / "folder"), HasSubstr("Is a directory"));
-    EXPECT_EQ(reader.message("/dev/zero"), "/dev/zero: is a device, not a file");
-    EXPECT_THAT(reader.message(scratch / "none"), HasSubstr("none: cannot be opened"));
+    EXPECT_THAT(reader.message("/dev/zero"),
+                AllOf(HasSubstr("/dev/zero: "), HasSubstr("a device")));
+    EXPECT_THAT(reader.message(scratch / "none"),
+                AllOf(HasSubstr("none: "), HasSubstr("No such file")));
   }
 }
 
-TEST(BadFiles, ThroughAPipeWithoutEndAreRefusedAndOthersRead) {
+TEST(BadFiles, RejectEndlessPipes) {
   std::signal(SIGPIPE, SIG_IGN);
   const Scratch scratch;
   const auto pipe = scratch / "pipe";
@@ -97,14 +99,14 @@ long peak_mib() {
   return used.ru_maxrss / 1024;
 }
 
-TEST(BadFiles, OfGigabytesOfNonsenseCostNoMemory) {
+TEST(BadFiles, NeedNoMemoryForHugeFiles) {
   const Scratch scratch;
   const auto peak = peak_mib();
   for (const std::string head : {"", "[[", "{{", "aa", "  \n,"}) {
     const auto file = scratch.file("x", head);
     fs::resize_file(file, std::uintmax_t{4} << 30);  // a sparse file of zeros
     for (const auto& reader : readers())
-      EXPECT_THAT(reader.message(file), HasSubstr("not JSON of the expected form")) << reader.name;
+      EXPECT_THAT(reader.message(file), HasSubstr("not JSON")) << reader.name;
   }
   const auto file = scratch.file("x", R"([{"image_id":)");
   fs::resize_file(file, std::uintmax_t{5} << 30);  // more than the parser accepts
@@ -112,7 +114,7 @@ TEST(BadFiles, OfGigabytesOfNonsenseCostNoMemory) {
   EXPECT_LT(peak_mib() - peak, 64);
 }
 
-TEST(BadFiles, CutAtAnyByteAreRefused) {
+TEST(BadFiles, RejectTruncationAtAnyByte) {
   const Scratch scratch;
   const auto refused_at_every_byte = [&](const Reader& reader, const std::string& whole) {
     ASSERT_EQ(reader.message(scratch.file("x", whole)), "");
@@ -189,7 +191,7 @@ void expect_refused(const Reader& reader, const Fields& fields, const std::strin
   }
 }
 
-TEST(BadFiles, EveryFieldOfAResultIsChecked) {
+TEST(BadFiles, CheckEveryFieldOfResults) {
   expect_refused(readers()[1],
                  {{"image_id", "1"},
                   {"category_id", "2"},
@@ -204,7 +206,7 @@ TEST(BadFiles, EveryFieldOfAResultIsChecked) {
                   {"segmentation", kNoShapes}});
 }
 
-TEST(BadFiles, EveryFieldOfAnAnnotationIsChecked) {
+TEST(BadFiles, CheckEveryFieldOfAnnotations) {
   expect_refused(
       readers()[0],
       {{"id", "4"},
@@ -229,7 +231,7 @@ TEST(BadFiles, EveryFieldOfAnAnnotationIsChecked) {
          "[[1, 2, 3, 4, 5, 1e999]]", R"({"size": [6, 5], "counts": [30]})"}}});
 }
 
-TEST(BadFiles, EveryFieldOfImagesAndCategoriesIsChecked) {
+TEST(BadFiles, CheckEveryFieldOfImagesAndCategories) {
   auto no_sides = no_integers();
   no_sides.insert(no_sides.end(), {"0", "-1", "2147483648", "1048577"});
   const std::vector<std::string> no_texts = {"7",           "null",     "[]",       "{}", "true",
@@ -243,15 +245,14 @@ TEST(BadFiles, EveryFieldOfImagesAndCategoriesIsChecked) {
                  {{"id", no_integers()}, {"name", no_texts}});
 }
 
-TEST(BadFiles, ImagesOfMorePixelsThanRunLengthsCountAreRefused) {
+TEST(BadFiles, RejectTooLargeImages) {
   const Scratch scratch;
   const auto file = scratch.file("x", R"({"annotations": [], "categories": [], "images": [
       {"id": 1, "file_name": "a", "width": 65536, "height": 65536}]})");
-  EXPECT_THAT(readers()[0].message(file),
-              HasSubstr("images[0] (id 1): 65536 x 65536 pixels are too many"));
+  EXPECT_THAT(readers()[0].message(file), HasSubstr("images[0] (id 1): 65536 x 65536 pixels"));
 }
 
-TEST(BadFiles, UnknownFieldsMayBeAnything) {
+TEST(BadFiles, AcceptAnyUnknownFields) {
   const Scratch scratch;
   const auto message = [&](const std::string& field, const std::string& value) {
     return readers()[1].message(scratch.file(

@@ -1,6 +1,7 @@
 // AP with weighted images, its confidence intervals, and tests of the difference between results.
 #include "millrace/coco/analysis/bootstrap.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ Resamples drawn(const ResultSet& set, std::size_t draws) {
   return resample(weighted(plan, matches), truth->images.size(), draws);
 }
 
-TEST(WeightedAp, WeightsOfOneGiveTheEvaluatorsFigures) {
+TEST(WeightedAp, MatchesEvaluatorWithUnitWeights) {
   for (std::uint64_t seed = 0; seed < 80; ++seed) {
     const ResultSet set = random_results(1 + seed / 4);
     const EvaluateOptions options{.iou = seed % 2 ? IouType::mask : IouType::box,
@@ -70,7 +71,7 @@ ResultSet copied(const ResultSet& set, const std::vector<std::uint16_t>& weights
   return copies;
 }
 
-TEST(WeightedAp, AnImageThatCountsTwiceIsLikeTwoOfIt) {
+TEST(WeightedAp, EqualsDuplicatedImageWithWeightTwo) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const ResultSet set = random_results(seed, 12);
     Rng rng{seed, 99};
@@ -86,7 +87,7 @@ TEST(WeightedAp, AnImageThatCountsTwiceIsLikeTwoOfIt) {
   EXPECT_EQ(mean(measured(random_results(1), none)).ap, -1) << "nothing to find";
 }
 
-TEST(Bootstrap, ImagesThatAreAllAlikeLeaveNoDoubt) {
+TEST(Bootstrap, ReturnsEmptyIntervalForEqualImages) {
   const ResultSet set = copied(random_results(3, 1), {20});
   const Spread sure = spread(drawn(set, 50));
   ASSERT_GT(sure.ap.value, 0);
@@ -98,7 +99,7 @@ TEST(Bootstrap, ImagesThatAreAllAlikeLeaveNoDoubt) {
 // bootstrap sample contains either image twice with a probability of a quarter each (AP 1 or 0), so
 // the percentiles are 0 and 1, and the basic interval is from 2 x 51/101 - 1 = 1/101 to 102/101,
 // clipped to 1.
-TEST(Bootstrap, TheIntervalIsTheBasicOne) {
+TEST(Bootstrap, UsesBasicInterval) {
   ResultSet set(2, 1);
   set.object(1, 1, {10, 10, 50, 50});
   set.object(2, 1, {10, 10, 50, 50});
@@ -109,7 +110,7 @@ TEST(Bootstrap, TheIntervalIsTheBasicOne) {
   EXPECT_EQ(result.ap.high, 1);
 }
 
-TEST(Bootstrap, ACategoryWithoutObjectsHasNoInterval) {
+TEST(Bootstrap, ReturnsNoIntervalWithoutObjects) {
   ResultSet set(2, 2);
   set.object(1, 1, {10, 10, 50, 50});
   const Spread result = spread(drawn(set, 20));
@@ -125,7 +126,7 @@ Comparison compared(const ResultSet& set, const std::vector<Detection>& a,
   return compare(plan, of_a, resample(weighted(plan, of_a), truth->images.size(), 200), of_b);
 }
 
-TEST(Comparison, EqualResultsDoNotDiffer) {
+TEST(Comparison, ReturnsZeroForEqualResults) {
   const ResultSet set = random_results(1);
   const Comparison same = compared(set, set.found, set.found);
   EXPECT_EQ(same.difference.ap.value, 0);
@@ -136,7 +137,7 @@ TEST(Comparison, EqualResultsDoNotDiffer) {
   for (const double p : same.category_p) EXPECT_EQ(p, 1);
 }
 
-TEST(Comparison, WithoutACategoryItsApIsLost) {
+TEST(Comparison, LosesApOfMissingCategory) {
   const ResultSet set = random_results(2);
   const Evaluation plain = evaluate(*set.data(), Detections(set.found), {});
   auto without = set.found;
@@ -152,7 +153,7 @@ TEST(Comparison, WithoutACategoryItsApIsLost) {
   }
 }
 
-TEST(Comparison, TheOtherWayRoundOnlySignsChange) {
+TEST(Comparison, FlipsSignsWhenSwapped) {
   const ResultSet set = random_results(3);
   auto worse = set.found;
   for (auto& one : worse) (*one.bbox)[0] += 4;
@@ -175,7 +176,7 @@ ResultSet one_object_each(int images) {
 
 // One side detects everything, the other nothing. The difference is 1 only if all coin tosses are
 // equal.
-TEST(Comparison, ManyImagesMakeADifferenceSure) {
+TEST(Comparison, IsSignificantForManyImages) {
   const ResultSet many = one_object_each(20);  // probability 2 in 2^20, so none of the 200 draws
   const Comparison sure = compared(many, many.found, {});
   EXPECT_NEAR(sure.difference.ap.value, 1, kClose);
@@ -187,7 +188,7 @@ TEST(Comparison, ManyImagesMakeADifferenceSure) {
 }
 
 // Half of the images from either side, mixed by hand and by weights.
-TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
+TEST(Comparison, ScoresMixedResults) {
   const ResultSet set = random_results(4);
   auto other = random_results(4).found;
   for (auto& one : other) (*one.bbox)[1] += 3, one.score = 1 - one.score;
@@ -209,18 +210,17 @@ TEST(Comparison, AMixtureOfResultsIsScoredAsOne) {
   EXPECT_NEAR(mean(categories).ap, evaluate(*truth, Detections(mixed), {}).stats[0], kClose);
 }
 
-TEST(Comparison, TheSentenceSaysItAll) {
+TEST(Comparison, PrintsNumbersAndVerdict) {
   Comparison made;
   made.a = {.4231, .6}, made.b = {.4210, .6};
   made.difference.ap = {.0021, -.0005, .0047};
   made.p = .13;
-  EXPECT_EQ(
-      sentence(made),
-      "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.130: within noise");
+  for (const auto* part : {"+0.21 AP", "42.31", "42.10", "-0.05 .. +0.47", "p = 0.130", "noise"})
+    EXPECT_THAT(sentence(made), ::testing::HasSubstr(part));
   made.p = .01;
-  EXPECT_TRUE(sentence(made).ends_with("p = 0.010: better"));
+  EXPECT_THAT(sentence(made), ::testing::HasSubstr("better"));
   made.a.ap = -1;
-  EXPECT_EQ(sentence(made), "no objects to find: nothing to compare");
+  EXPECT_THAT(sentence(made), ::testing::HasSubstr("no objects"));
 }
 
 }  // namespace

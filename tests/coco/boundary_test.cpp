@@ -30,7 +30,7 @@ std::vector<std::uint8_t> eroded_pixels(const std::vector<std::uint8_t>& bitmap,
   return left;
 }
 
-TEST(Boundary, ErosionIsThatOfEachPixelsSquare) {
+TEST(Boundary, ErodesWithSquares) {
   std::mt19937 random(3);
   std::uint64_t left = 0;
   for (int i = 0; i < 300; ++i) {
@@ -48,13 +48,13 @@ TEST(Boundary, ErosionIsThatOfEachPixelsSquare) {
   EXPECT_GT(left, 1000U);
 }
 
-TEST(Boundary, RunsThatTouchAreOne) {
+TEST(Boundary, MergesTouchingRuns) {
   const Rle split{9, 9, {9, 20, 0, 43, 9}}, whole{9, 9, {9, 63, 9}};
   EXPECT_EQ(eroded(split, 1), eroded(whole, 1));
   EXPECT_EQ(area(eroded(whole, 1)), 35U);
 }
 
-TEST(Boundary, IsAFiftiethOfTheDiagonalWideAndHalvesGoToEven) {
+TEST(Boundary, RoundsWidthHalfToEven) {
   EXPECT_EQ(boundary_width(480, 640), 16U);
   EXPECT_EQ(boundary_width(45, 60), 2U);   // rounds 1.5
   EXPECT_EQ(boundary_width(75, 100), 2U);  // rounds 2.5
@@ -72,7 +72,7 @@ double ap_of(const Rectangle& object, const Rectangle& detection, IouType iou, b
   return evaluate(*set.data(), Detections(set.found), {.iou = iou}).stats[0];
 }
 
-TEST(BoundaryAp, TakesTheLessOfTheTwoOverlaps) {
+TEST(BoundaryAp, UsesSmallerOfMaskAndBoundaryIou) {
   const Rectangle object{100, 100, 200, 200}, off{104, 100, 196, 200};
   // The masks have an IoU of .98. On one side the boundaries, 8 pixels wide, are shifted by 4
   // pixels.
@@ -82,14 +82,14 @@ TEST(BoundaryAp, TakesTheLessOfTheTwoOverlaps) {
       << "a mask that is all boundary";
 }
 
-TEST(BoundaryAp, OfACrowdGoesByItsMask) {
+TEST(BoundaryAp, UsesMaskIouForCrowds) {
   // A detection in the middle of a crowd, far from its outline.
   const Rectangle crowd{100, 100, 200, 200}, inside{150, 150, 60, 60};
   EXPECT_GT(ap_of(crowd, inside, IouType::boundary, /*crowd=*/true), .99);
   EXPECT_LT(ap_of(crowd, inside, IouType::boundary), .6);
 }
 
-TEST(BoundaryAp, IsThatOfBoundaryIouApi) {
+TEST(BoundaryAp, MatchesBoundaryIouApi) {
   MILLRACE_NEEDS_DATA("eval");
   struct Recorded {
     const char *gt, *dt;

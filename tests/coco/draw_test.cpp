@@ -22,7 +22,7 @@ Rle rectangle(std::uint32_t height, std::uint32_t width, const cv::Rect& inside)
   return encode(bitmap.data, height, width);
 }
 
-TEST(Draw, TheFirstLabelsHaveDifferentColours) {
+TEST(Draw, UsesDistinctColoursForFirstLabels) {
   std::set<std::tuple<int, int, int>> colours;
   for (int label = 0; label < 91; ++label) {
     const auto colour = label_colour(label);
@@ -31,21 +31,21 @@ TEST(Draw, TheFirstLabelsHaveDifferentColours) {
   EXPECT_EQ(colours.size(), 91U);
 }
 
-TEST(Draw, LeavesTheImageAloneAndChangesNothingIfNothingIsFound) {
+TEST(Draw, CopiesImageWithoutObjects) {
   const auto image = grey(640, 480), before = image.clone();
   draw_objects(image, std::vector<Overlay>{{.box = {10, 10, 100, 100}}}, kNames);
   EXPECT_EQ(cv::norm(image, before, cv::NORM_INF), 0);
   EXPECT_EQ(cv::norm(image, draw_objects(image, {}, kNames), cv::NORM_INF), 0);
 }
 
-TEST(Draw, EnlargesSmallImagesWithinBounds) {
+TEST(Draw, EnlargesSmallImages) {
   EXPECT_EQ(draw_objects(grey(160, 120), {}, kNames).size(), cv::Size(640, 480));
   EXPECT_EQ(draw_objects(grey(900, 700), {}, kNames).size(), cv::Size(900, 700));
   EXPECT_EQ(draw_objects(grey(300, 30), {}, kNames).size(), cv::Size(1920, 192));
   EXPECT_EQ(draw_objects(grey(9, 3000), {}, kNames).size(), cv::Size(9, 3000));
 }
 
-TEST(Draw, ImagesOfAnyShapeBecomePictures) {
+TEST(Draw, AcceptsAnyImageShape) {
   const auto both = side_by_side(grey(600, 500), "left", grey(700, 550), "right");
   EXPECT_GE(both.cols, 1300);
   EXPECT_GE(both.rows, 550);
@@ -64,7 +64,7 @@ TEST(Draw, ImagesOfAnyShapeBecomePictures) {
   std::filesystem::remove(file);
 }
 
-TEST(Draw, PutsOnePictureAboveTheOther) {
+TEST(Draw, StacksPictures) {
   const auto top = grey(60, 20), bottom = grey(90, 30);
   const cv::Mat3b both = above(top, bottom);
   EXPECT_EQ(both.cols, 90);
@@ -74,7 +74,7 @@ TEST(Draw, PutsOnePictureAboveTheOther) {
   EXPECT_NE(both(0, 60), cv::Vec3b(128, 128, 128));
 }
 
-TEST(Draw, TintsTheMaskWithTheLabelsColour) {
+TEST(Draw, TintsMaskWithLabelColour) {
   const std::vector<Overlay> objects = {{.box = {100, 100, 300, 300},
                                          .label = 1,
                                          .score = 0.9F,
@@ -85,7 +85,7 @@ TEST(Draw, TintsTheMaskWithTheLabelsColour) {
   for (int c = 0; c < 3; ++c) EXPECT_EQ(inside[c] > 128, colour[c] > 128);
 }
 
-TEST(Draw, CopesWithBoxesOutsideTheImageAndUnknownLabels) {
+TEST(Draw, AcceptsOutsideBoxesAndUnknownLabels) {
   const std::vector<Overlay> objects = {{.box = {-500, -500, -400, -400}, .label = 7},
                                         {.box = {630, 470, 5000, 5000}, .crowd = true},
                                         {.box = {5, 5, 5, 5}, .label = -1}};

@@ -36,7 +36,7 @@ constexpr Rectangle kBeside{50, 0, 100, 100}, kApart{90, 0, 100, 100};
 // A false positive between two hits of two objects: precision is 1 up to recall .5, then 2/3.
 constexpr double kBetween = 50. / 101 * (1 - 2. / 3);
 
-TEST(ErrorKinds, AreToldApart) {
+TEST(ErrorKinds, AreDistinguished) {
   constexpr Rectangle kFar{200, 200, 90, 90}, kInside{10, 10, 20, 20};
   const std::vector<Object> one = {{1, kHere}}, two = {{1, kHere}, {1, kElsewhere}};
   expect_only(one, {{2, kHere, .9}}, ErrorKind::category, 1, 1);
@@ -58,7 +58,7 @@ TEST(ErrorKinds, AreToldApart) {
   expect_only({}, {{1, kHere, .9}}, ErrorKind::background, 1, 0);
 }
 
-TEST(ErrorKinds, CategoriesWithoutObjectsHaveNoSay) {
+TEST(ErrorKinds, IgnoreCategoriesWithoutObjects) {
   const ErrorReport wrong = report(scene({{1, kHere}}, {{2, kHere, .9}}));
   EXPECT_EQ(wrong.categories[0].ap50, 0);
   EXPECT_EQ(wrong.categories[1].ap50, -1);
@@ -68,7 +68,7 @@ TEST(ErrorKinds, CategoriesWithoutObjectsHaveNoSay) {
   EXPECT_NEAR(missed.false_positives, 0, kClose);
 }
 
-TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
+TEST(ErrorKinds, StartFromAp50OfEvaluator) {
   for (std::uint64_t seed = 0; seed < 80; ++seed) {
     const ResultSet set = random_results(1 + seed / 4);
     const EvaluateOptions options{.iou = seed % 2 ? IouType::mask : IouType::box,
@@ -80,7 +80,7 @@ TEST(ErrorKinds, StartsFromTheEvaluatorsAp50) {
 
 // Every detection is a hit, ignored, or an error of one kind; `false_positives` is the AP gained
 // without the errors.
-TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
+TEST(ErrorKinds, CountsSumUpAndCostsMatchEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ResultSet set = random_results(seed);
     const ErrorReport errors = report(set);
@@ -105,7 +105,7 @@ TEST(ErrorKinds, CountsAddUpAndCostsAreThoseOfTheEvaluator) {
 // / 100, while numpy's linspace in pycocotools deviates at ten of them (seed 1: missed 9.528
 // instead of 9.514); a class with detections and without objects has AP 0; detections absorbed by a
 // crowd are errors; and the limit of 100 detections is per image, not per image and class.
-TEST(ErrorKinds, TheFiguresOfTide) {
+TEST(ErrorKinds, MatchTide) {
   struct Figures {
     std::uint64_t seed;
     double ap50;

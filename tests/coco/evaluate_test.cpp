@@ -49,24 +49,24 @@ void expect_figures(const std::filesystem::path& folder) {
   }
 }
 
-TEST(Evaluate, HandMadeSet) { expect_figures("tests/coco/fixture"); }
+TEST(Evaluate, MatchesHandMadeSet) { expect_figures("tests/coco/fixture"); }
 
-TEST(Evaluate, OfficialFakeResults) {
+TEST(Evaluate, MatchesOfficialFakeResults) {
   MILLRACE_NEEDS_DATA("eval/cocoapi100");
   expect_figures(testing::data_folder() / "eval/cocoapi100");
 }
 
-TEST(Evaluate, EdgeCases) {
+TEST(Evaluate, MatchesEdgeCases) {
   MILLRACE_NEEDS_DATA("eval/hotcoco_edge");
   expect_figures(testing::data_folder() / "eval/hotcoco_edge");
 }
 
-TEST(Evaluate, PerturbedTruthWithTiesAndEmptyMasks) {
+TEST(Evaluate, MatchesTiesAndEmptyMasks) {
   MILLRACE_NEEDS_DATA("eval/syn_A_val");
   expect_figures(testing::data_folder() / "eval/syn_A_val");
 }
 
-TEST(Evaluate, TableIsTheOfficialOne) {
+TEST(Evaluate, PrintsOfficialTable) {
   MILLRACE_NEEDS_DATA("eval/cocoapi100");
   const auto folder = testing::data_folder() / "eval/cocoapi100";
   const auto truth = read_dataset(folder / "instances_val2014_100.json");
@@ -98,7 +98,7 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
 }
 
 // pycocotools overwrites 'ignore' with 'iscrowd'.
-TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {
+TEST(Evaluate, CountsObjectsMarkedIgnore) {
   auto set = row_of(3);
   const std::vector found = {on(set.annotations[0], .9), on(set.annotations[1], .9)};
   const auto expected = evaluate(set, found, {});
@@ -107,7 +107,7 @@ TEST(Evaluate, ExpectsObjectsThatAreMarkedIgnore) {
   EXPECT_LT(expected.stats[0], 0.7) << "one of three is missed";
 }
 
-TEST(Evaluate, TreatsOneHitAsPycocotools) {
+TEST(Evaluate, MatchesPycocotoolsForOneHit) {
   Records set = row_of(1);
   auto& object = set.annotations[0];
   const std::vector found = {on(object, .9)};
@@ -122,7 +122,7 @@ TEST(Evaluate, TreatsOneHitAsPycocotools) {
   EXPECT_EQ(evaluate(set, found, {}).stats[0], 0) << "an object with id 0 is never hit";
 }
 
-TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
+TEST(Evaluate, IgnoresDetectionsInCrowds) {
   Records set = row_of(2);
   set.annotations[1].crowd = true;
   std::vector found = {on(set.annotations[0], .5)};
@@ -130,7 +130,7 @@ TEST(Evaluate, ACrowdTakesManyDetectionsAndCountsForNothing) {
   EXPECT_NEAR(evaluate(set, found, {}).stats[0], 1, kClose);
 }
 
-TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
+TEST(Evaluate, CountsBestHundredPerImage) {
   const Records set = row_of(101);
   std::vector<Detection> found;
   for (const auto& object : set.annotations)
@@ -141,14 +141,14 @@ TEST(Evaluate, OnlyTheHundredBestOfAnImageCount) {
   EXPECT_DOUBLE_EQ(result.stats[8], 100 / 101.);
 }
 
-TEST(Evaluate, NothingFoundIsZeroAndNothingToFindIsMinusOne) {
+TEST(Evaluate, ReturnsMinusOneWithoutObjects) {
   const Records set = row_of(3);
   for (const std::size_t i : {0, 8}) EXPECT_EQ(evaluate(set, {}, {}).stats[i], 0);
   EXPECT_THAT(evaluate(row_of(0), std::vector{on(set.annotations[0], 1)}, {}).stats,
               ::testing::Each(-1));
 }
 
-TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
+TEST(Evaluate, IgnoresUnknownImagesAndCategories) {
   const Records set = row_of(1);
   std::vector found = {on(set.annotations[0], .5), on(set.annotations[0], .9),
                        on(set.annotations[0], .9)};
@@ -160,7 +160,7 @@ TEST(Evaluate, UnknownImagesAndCategoriesAreLeftOut) {
   EXPECT_EQ(result.unknown_categories, 1);
 }
 
-TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
+TEST(Evaluate, FillsMasksFromBoxes) {
   Records set = row_of(1);
   set.annotations[0].shape =
       set.add_mask(from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000));
@@ -169,7 +169,7 @@ TEST(Evaluate, MasksThatAreOnlyBoxesAreFilled) {
   EXPECT_NEAR(result.stats[0], 1, kClose);
 }
 
-TEST(Evaluate, TheOrderOfDetectionsDoesNotMatter) {
+TEST(Evaluate, IsIndependentOfDetectionOrder) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     ResultSet set = mixed_results(seed);
     const auto result = evaluate(set.truth, set.found, {});
@@ -191,7 +191,7 @@ TEST(Evaluate, DuplicatesNeverRaiseAp) {
   }
 }
 
-TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
+TEST(Evaluate, SortsLimitsAndRepeatsLast) {
   const ResultSet set = mixed_results(6);
   const auto with = [&](std::vector<std::uint32_t> limits) {
     return evaluate(set.truth, set.found, {.max_detections = std::move(limits)});
@@ -207,7 +207,7 @@ TEST(Evaluate, LimitsAscendAndTheLastIsTakenForThoseThatAreMissing) {
   EXPECT_THAT(table(without_hundred, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
 }
 
-TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
+TEST(Evaluate, FindsAllOfManyObjects) {
   // More pairs of a detection and an object than are computed at once.
   constexpr int kSide = 50, kObjects = kSide * kSide;
   ResultSet set(1, 1);
@@ -223,7 +223,7 @@ TEST(Evaluate, AllOfVeryManyObjectsOfAnImageAreFound) {
   }
 }
 
-TEST(Evaluate, BoxesThatAreSkippedAsTooFarAwayWouldNotHit) {
+TEST(Evaluate, SkipsDistantBoxesOnly) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
     // On a grid, so that many edges coincide and some sides are 0.
@@ -249,7 +249,7 @@ TEST(Evaluate, BoxesThatAreSkippedAsTooFarAwayWouldNotHit) {
   }
 }
 
-TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {
+TEST(Evaluate, RejectsMissingLimitsAndMasks) {
   const Records set = row_of(1);
   EXPECT_THROW(evaluate(set, {}, {.max_detections = {}}), std::invalid_argument);
   EXPECT_THROW(evaluate(set, {}, {.max_detections = {0, 1}}), std::invalid_argument);
@@ -257,7 +257,7 @@ TEST(Evaluate, RefusesMissingLimitsAndAreasOfMissingMasks) {
   EXPECT_THROW(evaluate(set, found, {.area = AreaFrom::mask}), Error);
 }
 
-TEST(Evaluate, MasksWithoutBoxesNeedNoOption) {
+TEST(Evaluate, AcceptsMasksWithoutBoxes) {
   ResultSet set = mixed_results(11);
   set.add_masks();
   for (auto& one : set.found) one.bbox.reset();
@@ -266,7 +266,7 @@ TEST(Evaluate, MasksWithoutBoxesNeedNoOption) {
                  evaluate(set.truth, set.found, {.iou = iou, .area = AreaFrom::mask}));
 }
 
-TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
+TEST(Evaluate, BreaksTiesByImage) {
   ResultSet set = mixed_results(5);
   for (auto& one : set.found) one.score = .5;
   const auto result = evaluate(set.truth, set.found, {});
@@ -274,7 +274,7 @@ TEST(Evaluate, TiesOfDifferentImagesGoByImage) {
   expect_equal(evaluate(set.truth, set.found, {}), result);
 }
 
-TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
+TEST(Evaluate, IsIndependentOfThreads) {
   for (const bool joined : {false, true}) {
     const ResultSet set = mixed_results(3);
     const auto result = evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = 1});
@@ -284,7 +284,7 @@ TEST(Evaluate, TheNumberOfThreadsDoesNotMatter) {
   }
 }
 
-TEST(Evaluate, ChosenImagesAreLikeASetOfThemAlone) {
+TEST(Evaluate, EqualsSubsetForChosenImages) {
   const ResultSet set = mixed_results(4);
   Records part = set.truth;
   std::erase_if(part.images, [](const Image& image) { return image.id > 2; });

@@ -17,6 +17,7 @@
 namespace millrace::coco {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// Random results, image by image.
@@ -41,7 +42,7 @@ struct Stream {
   }
 };
 
-TEST(Evaluator, GivesWhatTheFileGivesForBoxesMasksAndBoundaries) {
+TEST(Evaluator, MatchesEvaluationOfFile) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     EvaluateOptions options;
     options.iou = seed % 2 == 0 ? IouType::box : seed % 3 == 0 ? IouType::boundary : IouType::mask;
@@ -56,7 +57,7 @@ TEST(Evaluator, GivesWhatTheFileGivesForBoxesMasksAndBoundaries) {
   }
 }
 
-TEST(Evaluator, TheNumberOfThreadsDoesNotMatter) {
+TEST(Evaluator, IsIndependentOfThreads) {
   const Stream stream(7);
   Evaluator evaluator(stream.truth, {});
   std::vector<std::thread> threads;
@@ -66,7 +67,7 @@ TEST(Evaluator, TheNumberOfThreadsDoesNotMatter) {
   expect_equal(evaluator.result(), evaluate(*stream.truth, stream.all, {}));
 }
 
-TEST(Evaluator, PartsMergeInAnyOrder) {
+TEST(Evaluator, MergesPartsInAnyOrder) {
   const Stream stream(8, true);
   const EvaluateOptions options{.iou = IouType::mask};
   std::vector<std::string> parts;
@@ -85,7 +86,7 @@ TEST(Evaluator, PartsMergeInAnyOrder) {
   EXPECT_EQ(forth.partial(), back.partial());
 }
 
-TEST(Evaluator, OnlyImagesThatWereAddedCountUnlessAllAreAskedFor) {
+TEST(Evaluator, CountsAddedImagesUnlessScopeIsAll) {
   const Stream stream(9);
   Evaluator evaluator(stream.truth, {});
   stream.add(evaluator, 0, 5);
@@ -98,7 +99,7 @@ TEST(Evaluator, OnlyImagesThatWereAddedCountUnlessAllAreAskedFor) {
                evaluate(*stream.truth, Detections(found), {}));
 }
 
-TEST(Evaluator, UnknownCategoriesAreCounted) {
+TEST(Evaluator, CountsUnknownCategories) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {}), other(stream.truth, {});
   EXPECT_EQ(other.result().stats[0], -1) << "nothing was added";
@@ -107,23 +108,23 @@ TEST(Evaluator, UnknownCategoriesAreCounted) {
   EXPECT_EQ(other.result().unknown_categories, 2);
 }
 
-TEST(Evaluator, WrongImagesAreToldByName) {
+TEST(Evaluator, RejectsWrongImages) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {});
   const auto told = [&](std::int64_t image, const std::vector<Detection>& found = {}) {
     return testing::message_of([&] { evaluator.add(image, found); });
   };
-  EXPECT_THAT(told(99), HasSubstr("image 99: it is not in made"));
+  EXPECT_THAT(told(99), HasSubstr("image 99: not in made"));
   EXPECT_EQ(told(3), "");
-  EXPECT_THAT(told(3), HasSubstr("image 3: it was added before"));
+  EXPECT_THAT(told(3), HasSubstr("image 3: already added"));
   EXPECT_THAT(told(4, {{5, 1, Xywh{1, 1, 1, 1}, .5}}),
-              HasSubstr("image 4: a detection is of image 5"));
-  EXPECT_THAT(told(4, {{4, 1, {}, .5, {}}}), HasSubstr("(image 4) has neither a box nor a mask"));
+              AllOf(HasSubstr("image 4: "), HasSubstr("image 5")));
+  EXPECT_THAT(told(4, {{4, 1, {}, .5, {}}}), AllOf(HasSubstr("(image 4) "), HasSubstr("box")));
   EXPECT_EQ(told(4), "") << "what failed left nothing behind";
   EXPECT_EQ(evaluator.images(), 2U);
 }
 
-TEST(Evaluator, WhatDoesNotFitIsNotMerged) {
+TEST(Evaluator, RejectsMismatchedParts) {
   const Stream stream(1), other(2);
   Evaluator evaluator(stream.truth, {}), here(stream.truth, {});
   stream.add(evaluator, 0, 6);
@@ -132,15 +133,15 @@ TEST(Evaluator, WhatDoesNotFitIsNotMerged) {
   const auto merge = [&](const Evaluator& from) {
     return testing::message_of([&] { here.merge(from.partial()); });
   };
-  EXPECT_THAT(merge(evaluator), HasSubstr("it is in two partial results"));
-  EXPECT_THAT(merge(Evaluator(other.truth, {})), HasSubstr("another data set or other options"));
+  EXPECT_THAT(merge(evaluator), HasSubstr("in two partial"));
+  EXPECT_THAT(merge(Evaluator(other.truth, {})), HasSubstr("another data set"));
   EXPECT_THAT(merge(Evaluator(stream.truth, {.class_agnostic = true})), HasSubstr("other options"));
   EXPECT_THAT(merge(Evaluator(stream.truth, {.max_detections = {100}})),
               HasSubstr("other options"));
   EXPECT_EQ(here.partial(), before);
 }
 
-TEST(Evaluator, ABrokenPartIsRefused) {
+TEST(Evaluator, RejectsDamagedPart) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {});
   stream.add(evaluator, 0, 6);

@@ -19,10 +19,10 @@ template <typename F>
 auto read_whole(const std::string& text, F read)
     -> std::optional<std::remove_cvref_t<decltype(read(std::declval<JsonReader&>()))>> {
   const std::string padded = text + std::string(JsonReader::kPadding, '\0');
-  JsonReader json(padded.data(), padded.data() + text.size());
+  JsonReader reader(padded.data(), padded.data() + text.size());
   try {
-    auto value = read(json);
-    if (json.is_at_end()) return value;
+    auto value = read(reader);
+    if (reader.is_at_end()) return value;
   } catch (const Wrong&) {
   } catch (const Broken&) {
   }
@@ -30,7 +30,7 @@ auto read_whole(const std::string& text, F read)
 }
 
 std::optional<double> number_of(const std::string& text) {
-  return read_whole(text, [](JsonReader& json) { return json.number(); });
+  return read_whole(text, [](JsonReader& reader) { return reader.number(); });
 }
 
 void expect_number(const std::string& text) {
@@ -41,7 +41,7 @@ void expect_number(const std::string& text) {
       << text;
 }
 
-TEST(Json, NumbersHaveTheBitsOfTheCLibrary) {
+TEST(Json, ReadsNumbersLikeStrtod) {
   for (const char* text : {"0",
                            "-0",
                            "0.0",
@@ -80,16 +80,16 @@ TEST(Json, NumbersHaveTheBitsOfTheCLibrary) {
   }
 }
 
-TEST(Json, TakesNoNumberThatIsNone) {
+TEST(Json, RejectsInvalidNumbers) {
   for (const char* text :
        {"",   "-",    ".5",  "1.",  "01",    "-01.5", "00.25", "1e",  "1e+",   "1.e3",
         "+1", "0x10", "nan", "inf", "1e999", "1.2.3", "1,5",   "--1", "1e5.5", "1 2"})
     EXPECT_FALSE(number_of(text)) << text;
 }
 
-TEST(Json, IntegersAreThoseOfSixtyFourBits) {
+TEST(Json, Reads64BitIntegers) {
   const auto integer = [](const std::string& text) {
-    return read_whole(text, [](JsonReader& json) { return json.integer(); });
+    return read_whole(text, [](JsonReader& reader) { return reader.integer(); });
   };
   EXPECT_EQ(integer("0"), 0);
   EXPECT_EQ(integer("-12"), -12);
@@ -101,11 +101,11 @@ TEST(Json, IntegersAreThoseOfSixtyFourBits) {
     EXPECT_FALSE(integer(text)) << text;
 }
 
-TEST(Json, TextsAreUnescaped) {
+TEST(Json, UnescapesStrings) {
   for (const bool as_counts : {false, true}) {
     const auto text_of = [&](const std::string& text) {
-      return read_whole(text, [&](JsonReader& json) {
-        return std::string(as_counts ? json.counts() : json.text());
+      return read_whole(text, [&](JsonReader& reader) {
+        return std::string(as_counts ? reader.counts() : reader.text());
       });
     };
     EXPECT_EQ(text_of(R"("PQ1n")"), "PQ1n");
@@ -118,9 +118,10 @@ TEST(Json, TextsAreUnescaped) {
   }
 }
 
-TEST(Json, TextIsUtf8) {
+TEST(Json, RequiresUtf8) {
   const auto is_text = [](const std::string& text) {
-    return read_whole('"' + text + '"', [](JsonReader& json) { return std::string(json.text()); });
+    return read_whole('"' + text + '"',
+                      [](JsonReader& reader) { return std::string(reader.text()); });
   };
   for (const char* sound : {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
                             "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\x7f"})
@@ -134,8 +135,8 @@ TEST(Json, TextIsUtf8) {
 TEST(Json, SkipsAnyValue) {
   const auto is_skipped = [](const std::string& text) {
     return read_whole(text,
-                      [](JsonReader& json) {
-                        json.skip();
+                      [](JsonReader& reader) {
+                        reader.skip();
                         return true;
                       })
         .has_value();
@@ -151,14 +152,14 @@ TEST(Json, SkipsAnyValue) {
 
 /// Reads a text as one annotation.
 std::optional<Annotation> annotation(const std::string& text) {
-  return read_whole(text, [](JsonReader& json) {
+  return read_whole(text, [](JsonReader& reader) {
     Records records;
-    read_annotation(json, records);
+    read_annotation(reader, records);
     return records.annotations.at(0);
   });
 }
 
-TEST(Json, AnnotationsMayHaveOtherFields) {
+TEST(Json, AcceptsUnknownFields) {
   const auto one = annotation(
       "{\"license\": 3, \"note\": \"x\", \"id\" : 5,\n\t\"image_id\":7,\"category_id\":2,"
       "\"bbox\":[1,2,3,4.5],\"iscrowd\":false, \"segmentation\": [] }");
@@ -168,7 +169,7 @@ TEST(Json, AnnotationsMayHaveOtherFields) {
   EXPECT_EQ(one->shape.kind, ShapeKind::none);
 }
 
-TEST(Json, AnnotationsThatAreNotSoundAreRefused) {
+TEST(Json, RejectsMalformedAnnotations) {
   const std::string sound =
       R"({"id":5,"image_id":7,"category_id":2,"bbox":[1,2,3,4],"segmentation":[[1,2,3,4,5,6]]})";
   ASSERT_TRUE(annotation(sound));

@@ -1,6 +1,7 @@
 // The AP that the limit of detections costs, compared with hand-computed values and the evaluator.
 #include "millrace/coco/evaluation/limit_cost.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "millrace/coco/data/records.h"
@@ -42,7 +43,7 @@ Evaluation perfect(const Dataset& truth, const EvaluateOptions& options) {
   return evaluate(truth, Detections(std::move(all)), options);
 }
 
-TEST(LimitCost, NothingWithinTheLimit) {
+TEST(LimitCost, IsZeroWithinLimit) {
   const auto truth = objects_in({100, 3, 0});
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box));
   EXPECT_EQ(cost.images, 3U);
@@ -60,11 +61,11 @@ TEST(LimitCost, CountsImagesBeyondAndBestAp) {
   EXPECT_EQ(cost.beyond, 2U);
   EXPECT_NEAR(cost.best_ap, 69. / 101, 1e-9);
   EXPECT_EQ(cost.best_ap, perfect(*truth, options_for(*truth, IouType::box)).stats[0]);
-  EXPECT_EQ(text(cost),
-            "2 of 3 images have more than 100 objects of a class: the best possible AP is 0.68");
+  for (const auto* part : {"2 of 3 images", "100 objects of a class", "0.68"})
+    EXPECT_THAT(text(cost), ::testing::HasSubstr(part));
 }
 
-TEST(LimitCost, EvaluatesAsManyDetectionsAsAsked) {
+TEST(LimitCost, UsesGivenLimit) {
   const auto truth = objects_in({150, 150, 20});
   const auto options = options_for(*truth, IouType::box, 150);
   EXPECT_EQ(limit_cost(*truth, options).beyond, 0U);
@@ -76,7 +77,7 @@ TEST(LimitCost, EvaluatesAsManyDetectionsAsAsked) {
   EXPECT_EQ(perfect(*truth, options_for(*truth, IouType::box, 100)).stats, usual.stats);
 }
 
-TEST(LimitCost, CountsAllClassesTogetherInLvis) {
+TEST(LimitCost, CombinesClassesForLvis) {
   const auto truth = objects_in({350, 1}, /*lvis=*/true);
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box));
   EXPECT_EQ(cost.limit, 300U);
@@ -85,7 +86,7 @@ TEST(LimitCost, CountsAllClassesTogetherInLvis) {
   EXPECT_EQ(limit_cost(*truth, options_for(*truth, IouType::box, 400)).beyond, 0U);
 }
 
-TEST(LimitCost, CountsTheGivenImagesAlone) {
+TEST(LimitCost, CountsGivenImagesOnly) {
   const auto truth = objects_in({150, 20});
   const std::vector<std::int64_t> second{2};
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box), second);

@@ -49,7 +49,7 @@ double sampled_framed(const std::vector<float>& mask, int size, const Box& box, 
   return sum;
 }
 
-TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
+TEST(Paste, MatchesPixelwiseSampling) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> probability(0, 1), at(-30, 60), extent(0.2F, 70);
   const int height = 37, width = 53;
@@ -77,7 +77,7 @@ TEST(Paste, EqualsTheBitmapSampledPixelByPixel) {
     }
 }
 
-TEST(Paste, FramedMasksOfThinBoxesAndOfNone) {
+TEST(Paste, AcceptsThinAndEmptyBoxes) {
   const std::vector<float> ones(4, 1);
   EXPECT_EQ(area(paste_framed(ones.data(), 2, Box{4, 4, 4, 4}, 10, 10)), 1U);  // one pixel
   EXPECT_EQ(paste_framed(ones.data(), 2, Box{-1e6F, -1e6F, 1e6F, 1e6F}, 10, 10),
@@ -88,7 +88,7 @@ TEST(Paste, FramedMasksOfThinBoxesAndOfNone) {
     EXPECT_EQ(paste_framed(ones.data(), 2, box, 10, 10), (Rle{10, 10, {100}}));
 }
 
-TEST(Paste, AFullMaskFillsItsBoxWithinTheImage) {
+TEST(Paste, FillsBoxWithFullMask) {
   const std::vector<float> ones(28 * 28, 1);
   const Rle mask = paste(ones.data(), 28, Box{3, 2, 13, 7}, 20, 30);
   EXPECT_EQ(area(mask), 50U);
@@ -100,7 +100,7 @@ TEST(Paste, AFullMaskFillsItsBoxWithinTheImage) {
     EXPECT_EQ(paste(ones.data(), 2, box, 10, 10), (Rle{10, 10, {100}}));
 }
 
-TEST(Crop, SamplesThePixelUnderEachCellsCentre) {
+TEST(Crop, SamplesPixelsAtCellCentres) {
   std::mt19937 random(2);
   std::uniform_real_distribution<float> at(-10, 40), extent(0, 50);
   for (int i = 0; i < 200; ++i) {
@@ -122,7 +122,7 @@ TEST(Crop, SamplesThePixelUnderEachCellsCentre) {
   }
 }
 
-TEST(Crop, OfTheWholeImageAtItsSizeIsTheMask) {
+TEST(Crop, ReturnsMaskForWholeImage) {
   std::mt19937 random(3);
   const auto bitmap = random_bitmap(random, 16, 16);
   std::vector<std::uint8_t> out(16 * 16);

@@ -19,6 +19,7 @@ namespace millrace::coco {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// Computes the digest of record_peers.py.
@@ -119,7 +120,7 @@ std::vector<double> listed(const MatchDetails& all, const Dataset& truth,
   return out;
 }
 
-TEST(Peers, GiveTheSameToTheLastBit) {
+TEST(Peers, MatchExactly) {
   EXPECT_GT(recorded()["cases"].size(), 80U);
   for (const json& one : recorded()["cases"]) {
     json shown = one;
@@ -157,7 +158,7 @@ const json& first_of(const std::string& peer, const std::string& iou) {
   throw std::invalid_argument(peer + ": no case");
 }
 
-TEST(Peers, KeypointsThatAreNotAsManyAsTheSigmasAreNamed) {
+TEST(Peers, RejectMismatchOfKeypointsAndSigmas) {
   const json& one = first_of("pycocotools", "keypoints");
   const json& set = recorded()["sets"][0];
   const auto truth = parse_dataset(set["gt"].dump(), "made");
@@ -172,17 +173,17 @@ TEST(Peers, KeypointsThatAreNotAsManyAsTheSigmasAreNamed) {
     return std::string();
   };
   options.sigmas = {.1, .1};
-  EXPECT_THAT(told(), HasSubstr("has 17 keypoints, and there are 2 sigmas"));
+  EXPECT_THAT(told(), AllOf(HasSubstr("17 keypoints"), HasSubstr("2 sigmas")));
   options.sigmas = {.1, 0};
-  EXPECT_THAT(told(), HasSubstr("sigmas: numbers above 0"));
+  EXPECT_THAT(told(), HasSubstr("sigmas: "));
   options = usual_options(IouType::keypoints);
   options.area = AreaFrom::keypoints;
   std::vector<Detection> boxes = {{10, 7, Xywh{1, 1, 9, 9}, .5, {}}};
   EXPECT_THAT(testing::message_of([&] { evaluate(*truth, Detections(boxes), options); }),
-              HasSubstr("detection 0 (image 10) has no keypoints"));
+              AllOf(HasSubstr("detection 0 (image 10) "), HasSubstr("keypoints")));
 }
 
-TEST(Peers, TablesOfLvisAndKeypointsNameTheirFigures) {
+TEST(Peers, NameMetricsOfLvisAndKeypoints) {
   const json& set = recorded()["sets"][0];
   const auto truth = parse_dataset(set["gt"].dump(), "made");
   const Detections found = found_of(set, json::object());
@@ -199,7 +200,7 @@ TEST(Peers, TablesOfLvisAndKeypointsNameTheirFigures) {
               HasSubstr("(AR) @[ IoU=0.75      | area=   all | maxDets= 20 ] = "));
 }
 
-TEST(Peers, OptionsThatCannotBeAreNamed) {
+TEST(Peers, RejectInvalidOptions) {
   const auto truth = parse_dataset(recorded()["sets"][0]["gt"].dump(), "made");
   const auto told = [&](const auto& change) {
     EvaluateOptions options;
@@ -216,11 +217,11 @@ TEST(Peers, OptionsThatCannotBeAreNamed) {
   EXPECT_THAT(told([&](auto& o) { o.iou_thresholds = {.5, nan}; }), HasSubstr("iou_thresholds"));
   EXPECT_THAT(told([](auto& o) { o.recall_thresholds.clear(); }), HasSubstr("recall_thresholds"));
   EXPECT_THAT(told([](auto& o) { o.area_ranges.clear(); }), HasSubstr("area_ranges"));
-  EXPECT_THAT(told([](auto& o) { o.category_ids = {7, 2, 7}; }), HasSubstr("7 is there twice"));
-  EXPECT_THAT(told([](auto& o) { o.federated = true; }), HasSubstr("one limit"));
+  EXPECT_THAT(told([](auto& o) { o.category_ids = {7, 2, 7}; }), HasSubstr("category_ids: 7 "));
+  EXPECT_THAT(told([](auto& o) { o.federated = true; }), HasSubstr("federated"));
 }
 
-TEST(Peers, AnEvaluatorGivesTheSameImageByImage) {
+TEST(Peers, MatchImageByImage) {
   for (const char* iou : {"keypoints", "bbox"}) {
     const json& one = first_of(iou == std::string("bbox") ? "lvis" : "pycocotools", iou);
     const json& set = recorded()["sets"][one["set"].get<std::size_t>()];

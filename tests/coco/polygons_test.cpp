@@ -18,7 +18,7 @@ std::vector<std::uint8_t> in_box(std::span<const Polygon> polygons, const Box& b
   return out;
 }
 
-TEST(Polygons, EqualPycocotools) {
+TEST(Polygons, MatchPycocotools) {
   std::ifstream file("tests/coco/polygons.json");
   const auto cases = nlohmann::json::parse(file);
   ASSERT_GE(cases.size(), 10U);
@@ -33,7 +33,7 @@ TEST(Polygons, EqualPycocotools) {
   }
 }
 
-TEST(Polygons, WherePointsBeginAndTheirDirectionDoNotMatter) {
+TEST(Polygons, AreIndependentOfStartAndDirection) {
   std::mt19937 random(1);
   for (int i = 0; i < 200; ++i) {
     const Polygon polygon = random_polygon(random, 40, 30);
@@ -48,7 +48,7 @@ TEST(Polygons, WherePointsBeginAndTheirDirectionDoNotMatter) {
   }
 }
 
-TEST(Polygons, PartsAreJoinedInAnyOrder) {
+TEST(Polygons, JoinPartsInAnyOrder) {
   std::mt19937 random(2);
   for (int i = 0; i < 100; ++i) {
     std::vector<Polygon> parts;
@@ -59,7 +59,7 @@ TEST(Polygons, PartsAreJoinedInAnyOrder) {
   }
 }
 
-TEST(Polygons, NoneAreAnEmptyMaskAndFarAndBrokenOnesCostNothing) {
+TEST(Polygons, AcceptEmptyDistantAndInvalidOnes) {
   EXPECT_EQ(from_polygons({}, 3, 4), (Rle{3, 4, {12}}));
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const std::vector<Polygon> polygons = {
@@ -67,7 +67,7 @@ TEST(Polygons, NoneAreAnEmptyMaskAndFarAndBrokenOnesCostNothing) {
   EXPECT_EQ(area(from_polygons(polygons, 5, 5)), 25U);
 }
 
-TEST(Polygons, InABoxTheyAreThoseShiftedAndScaled) {
+TEST(Polygons, MatchShiftedAndScaledOnesInBox) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> at(-5, 40);
   for (int i = 0; i < 200; ++i) {
@@ -87,7 +87,7 @@ TEST(Polygons, InABoxTheyAreThoseShiftedAndScaled) {
   }
 }
 
-TEST(Polygons, InABoxWithoutExtentTheyStillHaveAMask) {
+TEST(Polygons, HaveMaskInEmptyBox) {
   const Polygon square = {0, 0, 10, 0, 10, 10, 0, 10};
   EXPECT_EQ(in_box({&square, 1}, Box{5, 5, 5, 5}, 7), std::vector<std::uint8_t>(49, 1));
 }

@@ -114,7 +114,7 @@ class RandomSet {
   bool with_boxes_;
 };
 
-TEST(PycocotoolsFigures, AreTheSameToTheLastBit) {
+TEST(PycocotoolsFigures, MatchExactly) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
   const Scratch scratch;
   json cases = json::array();

@@ -64,7 +64,7 @@ class Pycocotools : public ::testing::Test {
   std::mt19937 random_{1};
 };
 
-TEST_F(Pycocotools, GivesTheSameMasks) {
+TEST_F(Pycocotools, MatchesMasks) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
   json cases;
   std::map<std::string, std::vector<Rle>> masks;  // by kind
@@ -102,7 +102,7 @@ TEST_F(Pycocotools, GivesTheSameMasks) {
   }
 }
 
-TEST_F(Pycocotools, GivesTheSameUnionsIntersectionsAndIous) {
+TEST_F(Pycocotools, MatchesUnionsIntersectionsAndIous) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
   json cases;
   struct Group {

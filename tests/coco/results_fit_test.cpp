@@ -31,7 +31,7 @@ void check(const std::vector<Detection>& found) {
   require_fit(Detections(found), *truth(), "found.json");
 }
 
-TEST(ResultsFit, TakesResultsOfTheImages) {
+TEST(ResultsFit, AcceptsResultsOfTheseImages) {
   EXPECT_NO_THROW(check({}));
   EXPECT_NO_THROW(check({box_in(1), box_in(2, -5, -5), box_in(99)}));
   EXPECT_NO_THROW(check({mask_in(1, 60, 100), box_in(2, 300, 10), box_in(3)}));
@@ -41,7 +41,7 @@ TEST(ResultsFit, RejectsMostlyUnknownIds) {
   EXPECT_THROW(check({box_in(1), box_in(98), box_in(99)}), Error);
 }
 
-TEST(ResultsFit, RejectsMasksOfOtherSizes) {
+TEST(ResultsFit, RejectsMasksWithOtherSizes) {
   EXPECT_THROW(check({mask_in(1, 100, 60), mask_in(2, 100, 60), mask_in(3, 60, 100)}), Error);
 }
 

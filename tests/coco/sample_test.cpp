@@ -69,7 +69,7 @@ class MadeSample : public ::testing::Test {
   static inline Scratch* ground_ = nullptr;
 };
 
-TEST(Sample, OnlyTheSeedChangesTheBytesNotTheNumberOfThreads) {
+TEST(Sample, DependsOnSeedNotThreads) {
   const Scratch ground;
   const auto one = make_with_threads(ground / "one", 1, 3);
   EXPECT_EQ(one.size(), 10u + 4u + 2u);
@@ -79,7 +79,7 @@ TEST(Sample, OnlyTheSeedChangesTheBytesNotTheNumberOfThreads) {
   for (const auto& [name, bytes] : one) EXPECT_NE(bytes, other.at(name)) << name;
 }
 
-TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
+TEST(Sample, SplitsAreIndependent) {
   const Scratch ground;
   make_sample(ground / "small", {.train = 3, .val = 3});
   make_sample(ground / "large", {.train = 6, .val = 3});
@@ -88,20 +88,20 @@ TEST(Sample, ASplitDoesNotChangeWithTheSizeOfTheOther) {
   EXPECT_EQ(read_file(ground / "small" / file), read_file(ground / "large" / file));
 }
 
-TEST(Sample, LeavesAloneWhatExists) {
+TEST(Sample, RejectsExistingFolder) {
   const Scratch ground;
   fs::create_directories(ground / "mine");
   std::ofstream(ground / "file") << "not a folder";
   for (const auto* name : {"mine", "mine/"})
     EXPECT_THAT([&] { make_sample(ground / name, {.train = 1, .val = 1}); },
-                ThrowsMessage<ConfigError>(HasSubstr("mine: exists already")));
+                ThrowsMessage<ConfigError>(HasSubstr("mine: already exists")));
   EXPECT_THAT([&] { make_sample(ground / "file" / "sample", {.train = 1, .val = 1}); },
               ThrowsMessage<Error>(HasSubstr((ground / "file").string())));
   EXPECT_TRUE(fs::is_empty(ground / "mine"));
   EXPECT_EQ(bytes_of(ground.path()).size(), 1u);
 }
 
-TEST(Sample, ClearsAwayWhatAKilledRunLeft) {
+TEST(Sample, RemovesRemainsOfKilledRun) {
   const Scratch ground;
   fs::create_directories(ground / "sample.part" / "train2017");
   std::ofstream(ground / "sample.part" / "train2017" / "half.jpg") << "half";
@@ -110,12 +110,12 @@ TEST(Sample, ClearsAwayWhatAKilledRunLeft) {
   EXPECT_FALSE(fs::exists(ground / "sample" / "train2017" / "half.jpg"));
 }
 
-TEST_F(MadeSample, TellsWhatItWasMadeWith) {
+TEST_F(MadeSample, RecordsOptions) {
   EXPECT_EQ(sample_in(root()), (SampleOptions{.train = 100, .val = 10, .seed = kSeed}));
   EXPECT_EQ(sample_in(root() / "annotations"), std::nullopt);
 }
 
-TEST_F(MadeSample, SaysWhatItsFilesAndMasksAre) {
+TEST_F(MadeSample, ContainsValidFilesAndMasks) {
   std::set<std::int64_t> images, annotations;  // ids of both splits
   for (const std::string split : {"train2017", "val2017"}) {
     const auto dataset = read(split);
@@ -136,7 +136,7 @@ TEST_F(MadeSample, SaysWhatItsFilesAndMasksAre) {
   }
 }
 
-TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {
+TEST_F(MadeSample, AnnotatesEveryVisiblePixel) {
   const auto dataset = read("train2017");
   for (const auto& image : dataset->images) {
     Rng rng{kSeed, static_cast<std::uint64_t>(image.id)};
@@ -159,7 +159,7 @@ TEST_F(MadeSample, EverythingThatShowsIsAnnotatedToThePixel) {
   }
 }
 
-TEST_F(MadeSample, HasSomethingOfEverything) {
+TEST_F(MadeSample, ContainsEveryKindOfObject) {
   const auto dataset = read("train2017");
   std::map<std::string, int> seen;
   std::set<std::pair<int, int>> sizes;
@@ -190,7 +190,7 @@ TEST_F(MadeSample, HasSomethingOfEverything) {
   EXPECT_GT(seen["medium"], seen["small"] + seen["large"]);
 }
 
-TEST(TraceBoundaries, WalksAroundPartsAndHolesThroughTheMidpointsOfPixelEdges) {
+TEST(TraceBoundaries, TracesPartsAndHoles) {
   cv::Mat1b mask(5, 7, std::uint8_t{0});
   mask(cv::Rect(0, 1, 3, 3)) = 1;  // a frame around (1, 2), at the left border of the picture
   mask(2, 1) = 0;

@@ -19,7 +19,7 @@ VocEvaluation scored(const ResultSet& set) {
   return evaluate_voc(*set.data(), Detections(set.found));
 }
 
-TEST(VocAp, IsTheAreaUnderTheBestPrecisionOrItsMeanAtElevenRecalls) {
+TEST(VocAp, SupportsAreaAndElevenPoints) {
   ResultSet set(2, 1);
   set.object(1, 1, kHere);
   set.object(2, 1, kHere);
@@ -33,7 +33,7 @@ TEST(VocAp, IsTheAreaUnderTheBestPrecisionOrItsMeanAtElevenRecalls) {
   EXPECT_NEAR(result.map_11, (6 * 1 + 5 * 2. / 3) / 11, kClose);
 }
 
-TEST(VocAp, OfAnObjectThatABetterDetectionTookIsWrongEvenBesideAFreeOne) {
+TEST(VocAp, CountsDuplicateDespiteFreeObject) {
   ResultSet set(1, 1);
   set.object(1, 1, {0, 0, 100, 100});
   set.object(1, 1, {0, 30, 100, 100});
@@ -42,7 +42,7 @@ TEST(VocAp, OfAnObjectThatABetterDetectionTookIsWrongEvenBesideAFreeOne) {
   EXPECT_NEAR(scored(set).map, .5, kClose);
 }
 
-TEST(VocAp, LeavesDifficultObjectsAndWhatHitsThemOut) {
+TEST(VocAp, IgnoresDifficultObjects) {
   ResultSet set(1, 2);
   set.object(1, 1, kHere);
   set.object(1, 1, kElsewhere);
@@ -60,7 +60,7 @@ TEST(VocAp, LeavesDifficultObjectsAndWhatHitsThemOut) {
   EXPECT_THAT(table(result, *set.data()), ::testing::HasSubstr("c2                           0"));
 }
 
-TEST(VocAp, CountsAnOverlapOfHalfAndNoLess) {
+TEST(VocAp, CountsIouOfHalf) {
   for (const auto& [height, ap] : {std::pair{200., 1.}, {201., 0.}}) {
     ResultSet set(1, 1);
     set.object(1, 1, {0, 0, 100, 100});
@@ -69,7 +69,7 @@ TEST(VocAp, CountsAnOverlapOfHalfAndNoLess) {
   }
 }
 
-TEST(VocAp, IsThatOfAnIndependentComputationOverRealImages) {
+TEST(VocAp, MatchesIndependentComputation) {
   MILLRACE_NEEDS_DATA("eval/cocoapi100");
   MILLRACE_NEEDS_PYTHON("numpy");
   const testing::Scratch scratch;

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-TEST(BufferPool, UsesABufferAgainOnceItsLastOwnerLetsGo) {
+TEST(BufferPool, ReusesReleasedBuffers) {
   const BufferPool pool;
   auto first = pool.acquire(1000);
   const auto* where = first.get();
@@ -24,7 +24,7 @@ TEST(BufferPool, UsesABufferAgainOnceItsLastOwnerLetsGo) {
   EXPECT_EQ(pool.bytes(), allocated);
 }
 
-TEST(BufferPool, LetsGoOfWhatLiesIdleInPlenty) {
+TEST(BufferPool, FreesExcessIdleBuffers) {
   const BufferPool pool;
   { const std::vector<std::shared_ptr<std::uint8_t[]>> many{100, pool.acquire(1)}; }
   std::vector<std::shared_ptr<std::uint8_t[]>> out;
@@ -34,7 +34,7 @@ TEST(BufferPool, LetsGoOfWhatLiesIdleInPlenty) {
   EXPECT_LE(pool.bytes(), 16U << 20);
 }
 
-TEST(BufferPool, MayGoBeforeItsBuffers) {
+TEST(BufferPool, MayDieBeforeItsBuffers) {
   int live = 0;
   std::shared_ptr<std::uint8_t[]> buffer;
   {
@@ -53,7 +53,7 @@ class PoolImages : public ::testing::Test {
   void SetUp() override { prepare_opencv(); }
 };
 
-TEST_F(PoolImages, UsesAnImagesMemoryAgain) {
+TEST_F(PoolImages, ReusesImageMemory) {
   const std::uint8_t* first = nullptr;
   for (int i = 0; i < 10; ++i) {
     const cv::Mat image(600, 800 + i, CV_8UC3);
@@ -63,7 +63,7 @@ TEST_F(PoolImages, UsesAnImagesMemoryAgain) {
   }
 }
 
-TEST_F(PoolImages, LeavesImagesAloneThatAreInUse) {
+TEST_F(PoolImages, KeepsImagesInUse) {
   cv::Mat image(600, 800, CV_8UC3, cv::Scalar::all(7));
   const cv::Mat part = image(cv::Rect(0, 0, 10, 10)), other(600, 800, CV_8UC3, cv::Scalar::all(8));
   image.release();
@@ -72,7 +72,7 @@ TEST_F(PoolImages, LeavesImagesAloneThatAreInUse) {
   EXPECT_EQ(other.at<cv::Vec3b>(599, 799), cv::Vec3b::all(8));
 }
 
-TEST_F(PoolImages, TakesMemoryBackFromAnyThread) {
+TEST_F(PoolImages, AcceptsMemoryFromAnyThread) {
   cv::Mat image(600, 800, CV_8UC3, cv::Scalar::all(7));
   const auto* where = image.data;
   std::thread([mine = std::move(image)]() mutable { mine.release(); }).join();

@@ -93,7 +93,7 @@ struct Scene {
   }
 };
 
-TEST(CacheStage, InMemoryMakesEachImageOnceAndChangesNothing) {
+TEST(CacheStage, MakesEachImageOnceInMemory) {
   Scene scene;
   EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected);
   EXPECT_EQ(made, 12);
@@ -103,7 +103,7 @@ TEST(CacheStage, InMemoryMakesEachImageOnceAndChangesNothing) {
   }
 }
 
-TEST(CacheStage, OnDiskMakesEachImageOnceForAllRuns) {
+TEST(CacheStage, MakesEachImageOnceOnDisk) {
   Scene scene;
   EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 12);
@@ -117,7 +117,7 @@ TEST(CacheStage, OnDiskMakesEachImageOnceForAllRuns) {
   EXPECT_EQ(made, 0) << "a default that is written out is the same option";
 }
 
-TEST(CacheStage, ChangesNoByteOfRealPhotos) {
+TEST(CacheStage, KeepsBytesOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const Scratch scratch;
   const auto data = coco_mini();
@@ -129,7 +129,7 @@ TEST(CacheStage, ChangesNoByteOfRealPhotos) {
   EXPECT_EQ(made, 0);
 }
 
-TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
+TEST(CacheStage, AcceptsResizeWithoutDraws) {
   TinyCoco data(9);
   data.max_side = 40;
   const auto stages = [](const std::string& cache) {
@@ -148,7 +148,7 @@ TEST(CacheStage, MayFollowAResizeThatDrawsNothing) {
     EXPECT_EQ(remade(data, stages(cache)), expected);
 }
 
-TEST(CacheStage, IsSharedByFlowsOfOneProcess) {
+TEST(CacheStage, SharesFileBetweenFlows) {
   const Scene scene;
   const auto stages = cached(scene.disk);
   const auto one = train_flow(scene.data, stages);
@@ -159,7 +159,7 @@ TEST(CacheStage, IsSharedByFlowsOfOneProcess) {
   }
 }
 
-TEST(CacheStage, IsSharedByProcesses) {
+TEST(CacheStage, SharesFileBetweenProcesses) {
   const Scene scene;
   std::vector<pid_t> runs;
   for (int i = 0; i < 3; ++i) {
@@ -178,19 +178,19 @@ TEST(CacheStage, IsSharedByProcesses) {
   EXPECT_EQ(made, 0);
 }
 
-/// The test that each process of IsSharedByProcesses runs.
+/// The test that each process of SharesFileBetweenProcesses runs.
 TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   std::string root;
   for (const auto& argument : ::testing::internal::GetArgvs())
     if (argument.starts_with("--root=")) root = argument.substr(7);
-  if (root.empty()) GTEST_SKIP() << "belongs to IsSharedByProcesses";
+  if (root.empty()) GTEST_SKIP() << "belongs to SharesFileBetweenProcesses";
   TinyCoco data(1);
   data.root = root;
   data.threads = 1;
   EXPECT_EQ(remade(data, cached(on_disk(fs::path(root) / "cache"))), remade(data, cached("")));
 }
 
-TEST(CacheStage, OutlivesEveryOptionThatNoStageBeforeItFollows) {
+TEST(CacheStage, StaysValidForUnrelatedOptions) {
   const Scene scene;
   remade(scene.data, cached(scene.disk));
   auto data = scene.data;
@@ -203,7 +203,7 @@ TEST(CacheStage, OutlivesEveryOptionThatNoStageBeforeItFollows) {
   scene.expect_made(0, data);
 }
 
-TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
+TEST(CacheStage, DetectsChangedStagesFilesAndAnnotations) {
   const Scene scene;
   remade(scene.data, cached(scene.disk));
   scene.expect_made(12, scene.data, "{ type = 'count', shade = 9 }, ");
@@ -220,7 +220,7 @@ TEST(CacheStage, NoticesOtherStagesFilesAndAnnotations) {
   scene.expect_made(1, scene.data);
 }
 
-TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
+TEST(CacheStage, KeepsOnlyWhatFits) {
   const TinyCoco files(400);  // about 8 kB of pixels each
   DataOptions data = files;
   data.threads = 1;
@@ -235,7 +235,7 @@ TEST(CacheStage, KeepsWhatFitsAndMakesTheRest) {
   }
 }
 
-TEST(CacheStage, NeverTrustsADamagedFile) {
+TEST(CacheStage, DetectsDamagedFile) {
   const Scene scene;
   const auto run = [&] { return remade(scene.data, cached(scene.disk)); };
   run();
@@ -259,7 +259,7 @@ TEST(CacheStage, NeverTrustsADamagedFile) {
   EXPECT_EQ(run(), scene.expected);
 }
 
-TEST(CacheStage, OfAFolderThatCannotBeWrittenKeepsNothing) {
+TEST(CacheStage, ContinuesWithoutWritableFolder) {
   const Scene scene;
   for (const fs::path& folder : {scene.files.image(0), fs::path("/proc/cache")}) {
     Log log;
@@ -286,7 +286,7 @@ class ShortFiles {
   rlimit before_ = {};
 };
 
-TEST(CacheStage, GoesOnWhenTheDiskIsFull) {
+TEST(CacheStage, ContinuesIfDiskIsFull) {
   std::signal(SIGXFSZ, SIG_IGN);
   const Scene scene;
   const auto disk = on_disk(scene.folder, 1);  // 1 MB, written a sixteenth at a time
@@ -303,16 +303,15 @@ TEST(CacheStage, GoesOnWhenTheDiskIsFull) {
   EXPECT_LT(made, 12) << "there is room again";
 }
 
-TEST(CacheStage, SaysWhatCannotWork) {
+TEST(CacheStage, RejectsInvalidOptions) {
   const Scene scene;
   const auto complaint = [&](const std::string& cache) {
     return message_of<ConfigError>([&] { remade(scene.data, cached(cache), 1); });
   };
   EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }, "),
-              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is needed by a cache on disk")));
+              AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is required")));
   EXPECT_THAT(complaint("{ type = 'cache', where = 'tape' }, "), HasSubstr("where"));
-  EXPECT_THAT(complaint("{ type = 'flip' }, " + in_memory),
-              HasSubstr("what 'flip' has drawn at random"));
+  EXPECT_THAT(complaint("{ type = 'flip' }, " + in_memory), HasSubstr("random draws of 'flip'"));
 }
 
 }  // namespace

@@ -32,24 +32,24 @@ struct Fault {
   void (*spoil)(Sample&);
 };
 const Fault kFaults[] = {
-    {"grey", "has 1 channel of CV_8U, not 3", [](Sample& s) { convert(s, cv::COLOR_RGB2GRAY); }},
-    {"alpha", "has 4 channels of CV_8U", [](Sample& s) { convert(s, cv::COLOR_RGB2RGBA); }},
-    {"floats", "has 3 channels of CV_32F",
+    {"grey", "1 channel of CV_8U", [](Sample& s) { convert(s, cv::COLOR_RGB2GRAY); }},
+    {"alpha", "4 channels of CV_8U", [](Sample& s) { convert(s, cv::COLOR_RGB2RGBA); }},
+    {"floats", "3 channels of CV_32F",
      [](Sample& s) { s.image.pixels().convertTo(s.image.pixels(), CV_32F); }},
-    {"gone", "its image is gone", [](Sample& s) { s.image = {}; }},
-    {"cut", "does not lie in the image of 12 x 12 pixels",
+    {"gone", "lost its image", [](Sample& s) { s.image = {}; }},
+    {"cut", "12 x 12 pixels",
      [](Sample& s) { s.image = s.image.pixels()(cv::Rect(0, 0, 12, 12)).clone(); }},
-    {"boxes", "members of its objects",
+    {"boxes", "crowd flags",
      [](Sample& s) {
        s.objects.boxes.push_back(Box{1, 1, 2, 2});
      }},
     {"classes", ", 0 classes, ", [](Sample& s) { s.objects.classes.clear(); }},
-    {"crowd", "members of its objects", [](Sample& s) { s.objects.crowd.push_back(1); }},
-    {"shapes", "members of its objects", [](Sample& s) { s.objects.segmentations.pop_back(); }},
-    {"label", "object of class 2; there are 0 to 1", [](Sample& s) { s.objects.classes[0] = 2; }},
-    {"negative", "object of class -1", [](Sample& s) { s.objects.classes[0] = -1; }},
+    {"crowd", "crowd flags", [](Sample& s) { s.objects.crowd.push_back(1); }},
+    {"shapes", "crowd flags", [](Sample& s) { s.objects.segmentations.pop_back(); }},
+    {"label", "class 2; valid: 0 to 1", [](Sample& s) { s.objects.classes[0] = 2; }},
+    {"negative", "class -1", [](Sample& s) { s.objects.classes[0] = -1; }},
     {"nan", "has the box", [](Sample& s) { s.objects.boxes[0].x2 = NAN; }},
-    {"mask", "has a mask of 4 x 3 pixels",
+    {"mask", "mask of 4 x 3",
      [](Sample& s) {
        s.objects.segmentations[0] = coco::Rle{3, 4, {12}};
      }},
@@ -91,7 +91,7 @@ std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::stri
   return digests(*train_flow(data, stages), 6);
 }
 
-TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
+TEST(CheckedStages, ReportStageOfInvalidOutput) {
   const TinyCoco data(9);
   for (const auto& fault : kFaults)
     for (const bool after_resize : {false, true})
@@ -101,18 +101,18 @@ TEST(CheckedStages, NameTheStageThatLeavesWhatCannotBe) {
           << fault.how;
 }
 
-TEST(CheckedStages, ChangeNoByteOfWhatIsSound) {
+TEST(CheckedStages, KeepBytesOfValidSamples) {
   const TinyCoco options(9);
   EXPECT_EQ(spoiled_digests(options, "none", /*after_resize=*/true),
             digests(*train_flow(options), 6));
 }
 
-TEST(CheckedStages, LookAtBatchesToo) {
+TEST(CheckedStages, CheckBatchesToo) {
   const TinyCoco options(9);
   const auto flow = train_flow(options, pipeline("", ", { type = 'torn_batch' }"));
   EXPECT_THAT([&] { flow->next(); },
               ThrowsMessage<Error>(AllOf(HasSubstr("stage 'torn_batch': "),
-                                         HasSubstr("has 3 images, but the objects of 2"))));
+                                         HasSubstr("3 images, but objects of 2"))));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ Sample full_sample() {
   return sample;
 }
 
-TEST(SampleCodec, GivesBackWhatWentIn) {
+TEST(SampleCodec, RoundTrips) {
   const auto before = full_sample();
   const auto after = decode_sample(encode(before), "here");
   EXPECT_EQ(after.image_id, before.image_id);
@@ -81,7 +81,7 @@ TEST(SampleCodec, GivesBackWhatWentIn) {
   EXPECT_EQ(bare.objects.size(), 0U);
 }
 
-TEST(SampleCodec, KeepsHowAnImageIsToBeResized) {
+TEST(SampleCodec, KeepsPendingResize) {
   auto before = full_sample();
   EXPECT_EQ(decode_sample(encode(before), "here").image.resampling(), Resampling::opencv);
   before.image.resize({2, 2}, Resampling::pillow);
@@ -90,7 +90,7 @@ TEST(SampleCodec, KeepsHowAnImageIsToBeResized) {
   EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
 }
 
-TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
+TEST(SampleCodec, WritesPixelsOfViews) {
   Sample sample;
   cv::Mat whole(6, 8, CV_8UC3);
   cv::randu(whole, 0, 256);
@@ -99,7 +99,7 @@ TEST(SampleCodec, WritesPixelsOfAViewAsTheyAreSeen) {
   EXPECT_EQ(cv::norm(after.image.held(), sample.image.held(), cv::NORM_INF), 0);
 }
 
-TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
+TEST(SampleCodec, KeepsAnnotationsOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto data = coco_mini();
   const DetectionSource source(open_split(data, data.train), /*filter_empty=*/false);
@@ -111,16 +111,16 @@ TEST(SampleCodec, KeepsTheAnnotationsOfRealPhotos) {
   }
 }
 
-TEST(SampleCodec, RefusesBytesThatWereCutShortOrGoOn) {
+TEST(SampleCodec, RejectsTruncatedOrExtraBytes) {
   const auto bytes = encode(full_sample());
   for (std::size_t length = 0; length < bytes.size(); ++length)
     EXPECT_THROW(decode_sample(bytes.substr(0, length), "here"), DataError) << length;
-  EXPECT_THAT(
-      [&] { decode_sample(bytes + "x", "records.mdb record 3"); },
-      ThrowsMessage<DataError>("records.mdb record 3: is no sample: bytes follow the sample"));
+  EXPECT_THAT([&] { decode_sample(bytes + "x", "records.mdb record 3"); },
+              ThrowsMessage<DataError>(
+                  AllOf(StartsWith("records.mdb record 3: "), HasSubstr("bytes follow"))));
 }
 
-TEST(SampleCodec, NeverTrustsDamagedBytes) {
+TEST(SampleCodec, RejectsDamagedBytes) {
   const auto bytes = encode(full_sample());
   Rng rng{1};
   for (int round = 0; round < 20'000; ++round) {
@@ -131,13 +131,13 @@ TEST(SampleCodec, NeverTrustsDamagedBytes) {
       const auto sample = decode_sample(damaged, "here");
       encode(sample);  // everything that decodes can be used
     } catch (const DataError& error) {
-      ASSERT_THAT(error.what(), HasSubstr("here: is no sample"));
+      ASSERT_THAT(error.what(), HasSubstr("here: is not a valid sample"));
     }
   }
   refuse_noise([](const std::string& noise) { decode_sample(noise, "here"); });
 }
 
-TEST(SampleCodec, RefusesCountsFarBeyondTheBytes) {
+TEST(SampleCodec, RejectsCountsBeyondBytes) {
   for (const char type :
        {'\xDD', '\xDF', '\xDB', '\xC6', '\xC9'})  // array, map, text, binary, extension
     EXPECT_THROW(decode_sample(std::string{type} + "\xFF\xFF\xFF\xF0", "here"), DataError);
@@ -145,14 +145,14 @@ TEST(SampleCodec, RefusesCountsFarBeyondTheBytes) {
       << "one list in another";
 }
 
-TEST(SampleCodec, SaysWhatMakesNoSense) {
+TEST(SampleCodec, RejectsInvalidMembers) {
   const std::pair<const char*, void (*)(Sample&)> cases[] = {
       {"different numbers", [](Sample& s) { s.objects.classes.pop_back(); }},
       {"different numbers", [](Sample& s) { s.objects.segmentations.pop_back(); }},
-      {"class is negative", [](Sample& s) { s.objects.classes[1] = -1; }},
+      {"negative class", [](Sample& s) { s.objects.classes[1] = -1; }},
       {"crowd flag", [](Sample& s) { s.objects.crowd[1] = 2; }},
-      {"ends before it begins", [](Sample& s) { s.objects.boxes[0].x2 = -1; }},
-      {"four finite numbers", [](Sample& s) { s.objects.boxes[0].x1 = NAN; }},
+      {"ends before", [](Sample& s) { s.objects.boxes[0].x2 = -1; }},
+      {"four finite", [](Sample& s) { s.objects.boxes[0].x1 = NAN; }},
       {"scale", [](Sample& s) { s.scale_y = 0; }},
       {"size", [](Sample& s) { s.width = -1; }},
       {"size", [](Sample& s) { s.height = 0; }},
@@ -172,7 +172,7 @@ TEST(SampleCodec, SaysWhatMakesNoSense) {
   auto bytes = encode(full_sample());
   bytes.replace(bytes.find("schema") + 6, 1, "\x02");
   EXPECT_THAT([&] { decode_sample(bytes, "here"); },
-              ThrowsMessage<DataError>(HasSubstr("of schema 2, but this program reads 1")));
+              ThrowsMessage<DataError>(HasSubstr("schema 2 ")));
 }
 
 Batch full_batch() {
@@ -214,7 +214,7 @@ Batch decoded(const Batch& batch) {
   return decode_batch(encode_header(batch), received(batch), "here");
 }
 
-TEST(BatchCodec, GivesBackWhatWentIn) {
+TEST(BatchCodec, RoundTrips) {
   const auto before = full_batch();
   const auto after = decoded(before);
   EXPECT_EQ(after.width, 5);
@@ -232,15 +232,15 @@ TEST(BatchCodec, CopiesNoPixels) {
   EXPECT_EQ(decode_batch(encode_header(batch), pixels, "here").pixels, pixels.bytes);
 }
 
-TEST(BatchCodec, RefusesEveryOtherHeader) {
+TEST(BatchCodec, RejectsInvalidHeaders) {
   const auto whole = full_batch();
   const auto header = encode_header(whole);
   const auto pixels = received(whole);
   for (std::size_t length = 0; length < header.size(); ++length)
     EXPECT_THROW(decode_batch(header.substr(0, length), pixels, "here"), DataError);
-  EXPECT_THAT(
-      [&] { decode_batch(header + "x", pixels, "batch 3 of tcp://node"); },
-      ThrowsMessage<DataError>("batch 3 of tcp://node: is no batch: bytes follow the batch"));
+  EXPECT_THAT([&] { decode_batch(header + "x", pixels, "batch 3 of tcp://node"); },
+              ThrowsMessage<DataError>(
+                  AllOf(StartsWith("batch 3 of tcp://node: "), HasSubstr("bytes follow"))));
   Rng rng{1};
   for (int round = 0; round < 20'000; ++round) {
     auto damaged = header;
@@ -249,13 +249,13 @@ TEST(BatchCodec, RefusesEveryOtherHeader) {
       const auto batch = decode_batch(damaged, pixels, "here");
       ASSERT_EQ(digest(batch), digest(whole)) << "a key's spelling may not matter, values do";
     } catch (const DataError& error) {
-      ASSERT_THAT(error.what(), HasSubstr("here: is no batch"));
+      ASSERT_THAT(error.what(), HasSubstr("here: is not a valid batch"));
     }
   }
   refuse_noise([&](const std::string& noise) { decode_batch(noise, pixels, "here"); });
 }
 
-TEST(BatchCodec, RefusesOtherPixels) {
+TEST(BatchCodec, RejectsOtherPixels) {
   const auto whole = full_batch();
   const auto complaint = [&](auto change) {
     auto pixels = received(whole);
@@ -263,11 +263,12 @@ TEST(BatchCodec, RefusesOtherPixels) {
     return message_of<DataError>([&] { decode_batch(encode_header(whole), pixels, "here"); });
   };
   EXPECT_EQ(complaint([](auto&) {}), "");
-  EXPECT_THAT(complaint([](auto& f) { f.bytes[17] ^= 1; }), HasSubstr("bytes have changed"));
-  EXPECT_THAT(complaint([](auto& f) { f.size -= 1; }), HasSubstr("119 bytes, 120 fill it"));
+  EXPECT_THAT(complaint([](auto& f) { f.bytes[17] ^= 1; }), HasSubstr("checksum"));
+  EXPECT_THAT(complaint([](auto& f) { f.size -= 1; }),
+              AllOf(HasSubstr("119 bytes"), HasSubstr("120")));
 }
 
-TEST(BatchCodec, SaysWhatMakesNoSense) {
+TEST(BatchCodec, RejectsInvalidMembers) {
   const auto complaint = [](auto change) {
     auto batch = full_batch();
     change(batch);
@@ -277,12 +278,12 @@ TEST(BatchCodec, SaysWhatMakesNoSense) {
   EXPECT_THAT(complaint([](Batch& b) { b.images[0].scale_x = NAN; }), HasSubstr("scale"));
   EXPECT_THAT(complaint([](Batch& b) { b.images[1].original_width = -1; }), HasSubstr("original"));
   EXPECT_THAT(complaint([](Batch& b) { b.objects[0].classes[1] = -1; }),
-              HasSubstr("class is negative"));
+              HasSubstr("negative class"));
   const auto whole = full_batch();
   auto header = encode_header(whole);
   header.replace(header.find("schema") + 6, 1, "\x02");
   EXPECT_THAT([&] { decode_batch(header, received(whole), "here"); },
-              ThrowsMessage<DataError>(HasSubstr("of schema 2, but this program reads 1")));
+              ThrowsMessage<DataError>(HasSubstr("schema 2 ")));
 }
 
 }  // namespace

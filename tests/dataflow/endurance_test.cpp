@@ -37,7 +37,7 @@ std::int64_t resident() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
+TEST(Endurance, KeepsMemoryConstant) {
   if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
   const TinyCoco options(40);
   const auto flow = train_flow(options);
@@ -51,7 +51,7 @@ TEST(Endurance, ResidentMemoryIsFlatOverTwentyThousandImages) {
   EXPECT_LT(late - early, 2 << 20) << "bytes over 20,000 images; an image has some 9,000";
 }
 
-TEST(Endurance, NeitherThreadNorFileIsLeftHoweverAFlowStops) {
+TEST(Endurance, LeavesNoThreadOrFile) {
   TinyCoco options(20);
   options.threads = 4;
   { train_flow(options)->next(); }
@@ -89,7 +89,7 @@ void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads)
   }
 }
 
-TEST(BackPressure, RunsAtEveryLegalBoundAndRefusesTheOthers) {
+TEST(BackPressure, AcceptsExactlyValidLimits) {
   for (const std::size_t groups : {1, 2, 3})
     for (const std::size_t size : {1, 2, 5})
       for (const int threads : {1, 2, 8}) expect_every_legal_bound(groups, size, threads);
@@ -117,7 +117,7 @@ void annotate_odd_files(const fs::path& folder) {
                         {"categories", {{{"id", 1}, {"name", "thing"}}}}};
 }
 
-TEST(OddFiles, AreUsedOrCountedWhateverTheThreads) {
+TEST(OddFiles, UsedOrCountedForAnyThreads) {
   MILLRACE_NEEDS_DATA("jpeg");
   const Scratch folder;
   annotate_odd_files(folder.path());

@@ -29,7 +29,7 @@ Bitmap bitmap(const coco::Rle& mask) {
   return pixels;
 }
 
-TEST(Mirror, ReversesTheColumnsOrRowsOfAMask) {
+TEST(Mirror, ReversesMaskColumnsOrRows) {
   Rng rng{1};
   for (int round = 0; round < 200; ++round) {
     const auto mask = random_mask(1 + rng.below(12), 1 + rng.below(12), rng);
@@ -63,7 +63,7 @@ TEST(Mirror, TwiceIsIdentity) {
   EXPECT_EQ(twice.segmentations, objects.segmentations);
 }
 
-TEST(Resize, ShowsTheNearestPixelOfAMask) {
+TEST(Resize, SamplesNearestMaskPixel) {
   Rng rng{3};
   for (int round = 0; round < 200; ++round) {
     const auto mask = random_mask(1 + rng.below(12), 1 + rng.below(12), rng);
@@ -114,7 +114,7 @@ coco::Rle under(const coco::Rle& mask, const cv::Rect& window) {
                       static_cast<std::uint32_t>(window.width));
 }
 
-TEST(Mirror, OfRealObjectsIsThatOfTheirMasks) {
+TEST(Mirror, MatchesMirroredMasksOfRealObjects) {
   MILLRACE_NEEDS_DATA("coco_mini");
   for (const auto& sample : real_samples()) {
     const cv::Size size(sample.width, sample.height);
@@ -133,7 +133,7 @@ TEST(Mirror, OfRealObjectsIsThatOfTheirMasks) {
   }
 }
 
-TEST(Clip, LeavesWhatIsInsideAndDropsWhatHasNoAreaThere) {
+TEST(Clip, KeepsInsideAndDropsEmptyParts) {
   const coco::Polygon inside = {0, 0, 10, 0, 10, 8, 3, 4};
   EXPECT_EQ(clipped(inside, {10, 8}), inside);
   EXPECT_THAT(clipped({-4, 2, -1, 2, -1, 6}, {10, 10}), IsEmpty());
@@ -147,7 +147,7 @@ TEST(Clip, LeavesWhatIsInsideAndDropsWhatHasNoAreaThere) {
   EXPECT_THAT(clipped({-4, 2, 4, 2, 4, 6, -4, 6}, {10, 10}), SizeIs(8));
 }
 
-TEST(Clip, BridgesAlongTheBorderRasteriseToNothing) {
+TEST(Clip, BridgesAlongBorderRasteriseToNothing) {
   const coco::Polygon comb = {-5, 1, 8, 1, 8, 3, -3, 3, -3, 6, 8, 6, 8, 9, -5, 9};
   const auto expected = coco::from_polygons({&comb, 1}, 10, 10);
   const auto cut = clipped(comb, {10, 10});
@@ -155,7 +155,7 @@ TEST(Clip, BridgesAlongTheBorderRasteriseToNothing) {
   EXPECT_EQ(coco::area(expected), 8U * 2 + 8U * 3);
 }
 
-TEST(Crop, CutsMasksToThePixel) {
+TEST(Crop, CropsMasksExactly) {
   Rng rng{5};
   for (int round = 0; round < 300; ++round) {
     const auto mask = random_mask(20 + rng.below(30), 20 + rng.below(30), rng);
@@ -174,7 +174,7 @@ TEST(Crop, CutsMasksToThePixel) {
 /// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, and the
 /// cut adds points to them. Pixels of the outline differ at these points, and where a coordinate
 /// lies between two grid points.
-TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
+TEST(Crop, MatchesCroppedMasksOfRealObjects) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{6};
   for (const auto& sample : real_samples()) {
@@ -209,7 +209,7 @@ TEST(Crop, OfRealObjectsIsThatOfTheirMasks) {
   }
 }
 
-TEST(Crop, KeepsTheBoxesOfWhatIsWhole) {
+TEST(Crop, KeepsBoxesOfWholeObjects) {
   Instances objects;
   objects.boxes = {{10, 10, 20, 20}, {2, 10, 12, 20}, {30, 30, 40, 40}};
   objects.classes = {1, 2, 3};
@@ -220,7 +220,7 @@ TEST(Crop, KeepsTheBoxesOfWhatIsWhole) {
   EXPECT_THAT(objects.classes, ElementsAre(1, 2));
 }
 
-TEST(Crop, DropsWhatIsHardlyVisible) {
+TEST(Crop, DropsHardlyVisibleObjects) {
   Instances objects;
   objects.boxes = {{0, 0, 10, 10}};
   objects.classes = {0};
@@ -237,7 +237,7 @@ TEST(Crop, DropsWhatIsHardlyVisible) {
   EXPECT_EQ(left({.min_area = 0, .min_visible = 0.31}), 0U);
 }
 
-TEST(Warp, ByWholePixelsIsACropAndByNothingChangesNothing) {
+TEST(Warp, MatchesCropForWholePixels) {
   MILLRACE_NEEDS_DATA("coco_mini");
   for (const auto& sample : real_samples()) {
     SCOPED_TRACE(sample.path);
@@ -253,7 +253,7 @@ TEST(Warp, ByWholePixelsIsACropAndByNothingChangesNothing) {
   }
 }
 
-TEST(Warp, OfRealObjectsIsThatOfTheirMasks) {
+TEST(Warp, MatchesWarpedMasksOfRealObjects) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{7};
   const Affine stage{
@@ -276,7 +276,7 @@ TEST(Warp, OfRealObjectsIsThatOfTheirMasks) {
   EXPECT_GT(seen, 200);
 }
 
-TEST(Warp, ThereAndBackIsWhereItWas) {
+TEST(Warp, IsInvertible) {
   Rng rng{8};
   const Affine stage{.rotation = 180, .min_scale = 0.5, .max_scale = 2, .shear = 20};
   for (int round = 0; round < 100; ++round) {
@@ -289,7 +289,7 @@ TEST(Warp, ThereAndBackIsWhereItWas) {
   EXPECT_THROW(inverse({1, 2, 0, 2, 4, 0}), std::invalid_argument);
 }
 
-TEST(Cover, TakesExactlyTheCoveredPixels) {
+TEST(Cover, RemovesExactlyCoveredPixels) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{9};
   int cut = 0, whole = 0;
@@ -322,7 +322,7 @@ TEST(Cover, TakesExactlyTheCoveredPixels) {
   EXPECT_GT(whole, 50);
 }
 
-TEST(Instances, KeepAndAppendTreatAllMembersAlike) {
+TEST(Instances, KeepAndAppendHandleAllMembers) {
   Instances objects{{{0, 0, 1, 1}, {0, 0, 2, 2}, {0, 0, 3, 3}},
                     {1, 2, 3},
                     {0, 1, 0},

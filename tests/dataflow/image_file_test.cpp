@@ -54,7 +54,7 @@ std::string with_orientation(std::string bytes, int orientation, bool big_endian
   return bytes.insert(2, head + content);
 }
 
-TEST(DecodeRgb, GivesRedFirst) {
+TEST(DecodeRgb, ReturnsRedFirst) {
   const auto image = decode_rgb(jpeg(20, 10), "x.jpg");
   ASSERT_EQ(image.size(), cv::Size(20, 10));
   const auto pixel = image.at<cv::Vec3b>(5, 10);
@@ -62,7 +62,7 @@ TEST(DecodeRgb, GivesRedFirst) {
   EXPECT_NEAR(pixel[2], 10, 3);
 }
 
-TEST(DecodeRgb, TurnsUprightOnlyWhereTheAnnotationIs) {
+TEST(DecodeRgb, RotatesOnlyIfAnnotationIsUpright) {
   for (const bool big_endian : {false, true}) {
     const auto bytes = with_orientation(jpeg(20, 10), 6, big_endian);
     EXPECT_EQ(decode_rgb(bytes, "x", cv::Size(20, 10)).size(), cv::Size(20, 10));
@@ -71,7 +71,7 @@ TEST(DecodeRgb, TurnsUprightOnlyWhereTheAnnotationIs) {
   }
 }
 
-TEST(DecodeRgb, RefusesAJpegCutAnywhereAndForgetsIt) {
+TEST(DecodeRgb, RejectsTruncatedJpeg) {
   const auto good = jpeg(64, 48);
   for (std::size_t i = 0; i < good.size(); i += 7) {
     EXPECT_THROW(decode_rgb(good.substr(0, i), "x"), DataError) << i;
@@ -79,7 +79,7 @@ TEST(DecodeRgb, RefusesAJpegCutAnywhereAndForgetsIt) {
   }
 }
 
-TEST(DecodeRgb, TakesADamagedJpegWhereNotStrict) {
+TEST(DecodeRgb, AcceptsDamagedJpegIfNotStrict) {
   const auto bytes = jpeg(64, 48);
   EXPECT_EQ(decode_rgb(bytes.substr(0, bytes.size() - 20), "x", {}, /*strict=*/false).size(),
             cv::Size(64, 48));
@@ -100,7 +100,7 @@ TEST(DecodeRgb, SurvivesFlippedBytes) {
   }
 }
 
-TEST(DecodeRgb, LeavesOutPixelsThatNobodyNeeds) {
+TEST(DecodeRgb, DecodesReducedSizes) {
   const auto size = [](cv::Size whole, cv::Size enough) {
     return decode_rgb(jpeg(whole.width, whole.height), "x", whole, true, enough).size();
   };
@@ -117,7 +117,7 @@ TEST(DecodeRgb, LeavesOutPixelsThatNobodyNeeds) {
   EXPECT_EQ(decode_rgb(turned, "x", cv::Size(40, 64), true, {21, 30}).size(), cv::Size(40, 64));
 }
 
-TEST(DecodeRgb, LooksTheSameWithFewerPixels) {
+TEST(DecodeRgb, LooksAlikeAtReducedSize) {
   MILLRACE_NEEDS_DATA("coco_mini");
   int photos = 0;
   for (const auto& entry :
@@ -140,14 +140,14 @@ TEST(DecodeRgb, LooksTheSameWithFewerPixels) {
   EXPECT_GE(photos, 20);
 }
 
-TEST(Exif, IsOneWhereTheFileDoesNotSay) {
+TEST(Exif, DefaultsToOne) {
   EXPECT_EQ(exif_orientation(""), 1);
   EXPECT_EQ(exif_orientation("\xFF\xD8\xFF"), 1);
   EXPECT_EQ(exif_orientation(jpeg(8, 8)), 1);
   EXPECT_EQ(exif_orientation(with_orientation(jpeg(8, 8), 9, true)), 1);
 }
 
-TEST(Exif, TurnsAsOpenCvDoes) {
+TEST(Exif, MatchesOpenCvRotation) {
   cv::Mat image(2, 3, CV_8UC1);
   for (int i = 0; i < 6; ++i) image.data[i] = static_cast<std::uint8_t>(i);
   const int corners[] = {0, 2, 5, 3, 0, 3, 5, 2};
@@ -176,7 +176,7 @@ std::string digest_of(const cv::Mat& image) {
 }
 
 // PNG, WebP and TIFF files of all kinds; pictures/make.py lists them.
-TEST(DecodeRgb, GivesThePixelsThatOpenCvGave) {
+TEST(DecodeRgb, MatchesRecordedOpenCvPixels) {
   for_each_picture([](const auto& name, const auto& bytes, const auto& expected) {
     if (expected == "none")
       EXPECT_THROW(decode_rgb(bytes, name), DataError);
@@ -185,7 +185,7 @@ TEST(DecodeRgb, GivesThePixelsThatOpenCvGave) {
   });
 }
 
-TEST(DecodeRgb, GivesTheSamePixelsInManyThreads) {
+TEST(DecodeRgb, GivesSamePixelsInManyThreads) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i)
@@ -199,7 +199,7 @@ TEST(DecodeRgb, GivesTheSamePixelsInManyThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(DecodeRgb, RefusesOrDecodesADamagedPictureOfAnyKind) {
+TEST(DecodeRgb, RejectsOrDecodesDamagedPictures) {
   Rng rng{11};
   for_each_picture([&](const auto& name, const auto& sound, const auto&) {
     for (int round = 0; round < 20; ++round) {
@@ -220,7 +220,7 @@ TEST(DecodeRgb, RefusesOrDecodesADamagedPictureOfAnyKind) {
   });
 }
 
-TEST(DecodeRgb, RefusesAPictureThatIsCutShort) {
+TEST(DecodeRgb, RejectsTruncatedPictures) {
   for (const std::string name : {
            "png/other/rgb_8.png",
            "png/other/rgba_16_interlaced.png",
@@ -239,7 +239,7 @@ TEST(DecodeRgb, RefusesAPictureThatIsCutShort) {
   }
 }
 
-TEST(DecodeRgb, NamesAFormatThatIsNotReadAndWhatToDo) {
+TEST(DecodeRgb, ReportsUnsupportedFormats) {
   const auto head = [](std::string start) { return start + std::string(40, '\0'); };
   const std::pair<std::string, std::string> cases[] = {
       {head("GIF89a"), "a GIF"},
@@ -250,13 +250,13 @@ TEST(DecodeRgb, NamesAFormatThatIsNotReadAndWhatToDo) {
       {head("#?RADIANCE\n"), "a Radiance HDR"},
       {head("\x76\x2F\x31\x01"), "an OpenEXR"}};
   for (const auto& [bytes, format] : cases)
-    EXPECT_EQ(message_of<DataError>([&] { decode_rgb(bytes, "x"); }),
-              "x: is " + format + ", which is not read: convert it to PNG");
-  EXPECT_EQ(message_of<DataError>([] { decode_rgb("P6, the party's sixth", "x"); }),
-            "x: not an image that can be decoded");
+    EXPECT_THAT(message_of<DataError>([&] { decode_rgb(bytes, "x"); }),
+                StartsWith("x: is " + format + ","));
+  EXPECT_THAT(message_of<DataError>([] { decode_rgb("P6, the party's sixth", "x"); }),
+              AllOf(StartsWith("x: "), HasSubstr("format")));
 }
 
-TEST(DecodeRgb, TakesAPngWithAPaletteAndATransparentColour) {
+TEST(DecodeRgb, DecodesPaletteWithTransparency) {
   // Two pixels, (10, 100, 200) and (250, 0, 30); the first is transparent.
   constexpr unsigned char kBytes[] = {
       0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44,
@@ -272,14 +272,14 @@ TEST(DecodeRgb, TakesAPngWithAPaletteAndATransparentColour) {
   EXPECT_EQ(image.at<cv::Vec3b>(0, 1), cv::Vec3b(250, 0, 30));
 }
 
-TEST(DecodeRgb, DoesNotBelieveAHeadThatTheFileCannotFill) {
+TEST(DecodeRgb, RejectsSizesBeyondTheFile) {
   auto bytes = jpeg(64, 48);
   const auto head = bytes.find("\xFF\xC0");  // FF C0, length, precision, height, width
   ASSERT_NE(head, std::string::npos);
   bytes.replace(head + 5, 4, "\xEA\x60\xEA\x60");
   for (const bool strict : {true, false})
     EXPECT_THAT([&] { decode_rgb(bytes, "x.jpg", {}, strict); },
-                ThrowsMessage<DataError>(HasSubstr("x.jpg: says that it is 60000 x 60000 pixels")));
+                ThrowsMessage<DataError>(HasSubstr("x.jpg: declares 60000 x 60000")));
 }
 
 /// Inserts stray bytes into a JPEG before the marker FF `code`.
@@ -287,7 +287,7 @@ std::string with_strays(std::string bytes, char code) {
   return bytes.insert(bytes.find(std::string{'\xFF', code}), std::string("\1\2\3\4\5"));
 }
 
-TEST(DecodeRgb, TakesStrayBytesByWhichNoPixelIsLost) {
+TEST(DecodeRgb, AcceptsHarmlessStrayBytes) {
   const auto sound = jpeg(64, 48);
   const auto expected = decode_rgb(sound, "x");
   for (const char code : {'\xDB', '\xC4', '\xDA', '\xD9'}) {  // tables, scan, end of image
@@ -324,26 +324,25 @@ std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
   return {{"x.png", as_png}, {"x.tif", as_tiff}};
 }
 
-TEST(DecodeRgb, RefusesAHeadThatAsksForTooMuchInASentence) {
+TEST(DecodeRgb, RejectsHugeDeclaredSizes) {
   const auto message = [](const std::string& bytes, const std::string& file) {
     return message_of<DataError>([&] { decode_rgb(bytes, file); });
   };
   for (const auto& [file, bytes] : said_to_be(100'000, 90'000))
-    EXPECT_EQ(message(bytes, file), file +
-                                        ": says that it is 100000 x 90000 pixels, but an image "
-                                        "has at most 1048576 a side and 1073741824 in all");
+    EXPECT_THAT(message(bytes, file), AllOf(StartsWith(file + ": "), HasSubstr("100000 x 90000"),
+                                            HasSubstr("1048576"), HasSubstr("1073741824")));
   for (const auto& [file, bytes] : said_to_be(2'000'000, 8))
-    EXPECT_THAT(message(bytes, file), HasSubstr(": says that it is 2000000 x 8 pixels, but"));
+    EXPECT_THAT(message(bytes, file), HasSubstr("2000000 x 8 pixels, but the maximum"));
   auto files = said_to_be(30'000, 30'000);
   files.pop_back();  // a TIFF file can hold that many pixels
   for (const auto& [file, bytes] : files)
-    EXPECT_EQ(message(bytes, file), file + ": says that it is 30000 x 30000 pixels, but has only " +
-                                        std::to_string(bytes.size()) + " bytes");
+    EXPECT_THAT(message(bytes, file), AllOf(StartsWith(file + ": "), HasSubstr("30000 x 30000"),
+                                            HasSubstr(std::to_string(bytes.size()) + " bytes")));
   for (const auto& [file, bytes] : said_to_be(0, 8))
     EXPECT_THAT(message(bytes, file), StartsWith(file + ": "));
 }
 
-TEST(DecodeRgb, RefusesMorePixelsThanTheMaximumInEveryFormat) {
+TEST(DecodeRgb, RejectsImagesAboveMaxPixels) {
   const auto expect_limit = [](const std::string& bytes, const std::string& name) {
     const auto pixels = static_cast<std::int64_t>(decode_rgb(bytes, name).total());
     for (const std::int64_t enough : {pixels, std::int64_t{0}})
@@ -367,16 +366,16 @@ TEST(DecodeRgb, RefusesMorePixelsThanTheMaximumInEveryFormat) {
       << "its own size counts";
 }
 
-TEST(DecodeRgb, RefusesABombAsPillowDoes) {
+TEST(DecodeRgb, RejectsDecompressionBombs) {
   auto bomb = png(cv::Mat(8, 8, CV_8UC1, cv::Scalar(1)));
   bomb.replace(16, 8, packed(32'000, 4, true) + packed(32'000, 4, true));
   bomb.resize(130'000);  // a file of this length can hold that many pixels
   EXPECT_THAT([&] { decode_rgb(bomb, "x.png"); },
-              ThrowsMessage<DataError>(AllOf(HasSubstr("x.png: is 32000 x 32000 pixels"),
+              ThrowsMessage<DataError>(AllOf(HasSubstr("x.png: is 32000 x 32000"),
                                              HasSubstr("data.max_pixels = 178956970"))));
 }
 
-TEST(DecodeRgb, RefusesATileFarLargerThanItsPicture) {
+TEST(DecodeRgb, RejectsTooLargeTiles) {
   const auto entry = [](int tag, int type, std::uint32_t value) {
     return packed(static_cast<std::uint64_t>(tag), 2, false) +
            packed(static_cast<std::uint64_t>(type), 2, false) + packed(1, 4, false) +
@@ -389,16 +388,18 @@ TEST(DecodeRgb, RefusesATileFarLargerThanItsPicture) {
            entry(324, 4, 200) + entry(325, 4, 20) + std::string(100, '\0');
   };
   EXPECT_THAT([&] { decode_rgb(tiled(16'384, 1), "x.tif"); },
-              ThrowsMessage<DataError>(HasSubstr("x.tif: a TIFF of a kind that is not read")));
+              ThrowsMessage<DataError>(AllOf(HasSubstr("x.tif: "), HasSubstr("too large"))));
   EXPECT_THROW(decode_rgb(tiled(2048, 200), "x.tif"), DataError);
 }
 
-TEST(DecodeRgb, RefusesAnotherSizeThanTheAnnotatedBeforeItDecodes) {
+TEST(DecodeRgb, RejectsWrongSizeBeforeDecoding) {
   EXPECT_THAT([] { decode_rgb(jpeg(20, 10), "x.jpg", cv::Size(10, 20)); },
-              ThrowsMessage<DataError>("x.jpg: is 20 x 10 pixels, but annotated as 10 x 20"));
+              ThrowsMessage<DataError>(
+                  AllOf(HasSubstr("x.jpg: is 20 x 10"), HasSubstr("annotated as 10 x 20"))));
   const auto bytes = png(cv::Mat(300, 400, CV_8UC1, cv::Scalar(7)));
   EXPECT_THAT([&] { decode_rgb(bytes.substr(0, 60), "x.png", cv::Size(300, 400)); },
-              ThrowsMessage<WrongSize>("x.png: is 400 x 300 pixels, but annotated as 300 x 400"))
+              ThrowsMessage<WrongSize>(
+                  AllOf(HasSubstr("x.png: is 400 x 300"), HasSubstr("annotated as 300 x 400"))))
       << "the pixels are not there to be looked at";
 }
 
@@ -419,16 +420,15 @@ TEST(DecodeRgb, RefusesAnotherSizeThanTheAnnotatedBeforeItDecodes) {
   std::_Exit(1);
 }
 
-TEST(DecodeRgb, SaysWhereMemoryEnds) {
+TEST(DecodeRgb, ReportsLackOfMemory) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
   const cv::Mat image(7000, 7000, CV_8UC1, cv::Scalar(7));
   decode_rgb(png(image(cv::Rect(0, 0, 9, 9))), "x.png");  // loads the readers
   for (const auto& bytes : {png(image), encoded(".jpg", image)})
-    EXPECT_EXIT(decode_with_little_memory(bytes), ExitedWithCode(0),
-                "x.png: there is not enough memory to decode it");
+    EXPECT_EXIT(decode_with_little_memory(bytes), ExitedWithCode(0), "x.png: .*memory");
 }
 
-TEST(DecodeRgb, RefusesACmykJpegThatIsCutAndDecodesAWholeOneAsOpenCvDoes) {
+TEST(DecodeRgb, HandlesCmykJpegs) {
   MILLRACE_NEEDS_DATA("jpeg");
   const std::pair<std::string, std::string> cases[] = {
       {"coco1_cmyk", "640 427 ec75ce131b8883fb"},
@@ -450,7 +450,7 @@ void expect_mean(const cv::Mat& image, const nlohmann::json& mean, double tolera
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(own[c], mean[c], tolerance);
 }
 
-TEST(DecodeRgb, TreatsOddFilesAsPillowAndOpenCvDo) {
+TEST(DecodeRgb, MatchesPeersForOddFiles) {
   MILLRACE_NEEDS_DATA("jpeg");
   const auto folder = data_folder() / "jpeg";
   const auto manifest = nlohmann::json::parse(read_file(folder / "manifest.json"));

@@ -68,7 +68,7 @@ void expect_as_opencv(const cv::Mat& image, cv::Size size) {
     }
 }
 
-TEST(ResizeBilinear, GivesTheBytesOfOpenCv) {
+TEST(ResizeBilinear, MatchesOpenCv) {
   Rng rng{3};
   const auto side = [&](int most) { return static_cast<int>(rng.between(1, most)); };
   for (int i = 0; i < 300; ++i)
@@ -83,7 +83,7 @@ TEST(ResizeBilinear, GivesTheBytesOfOpenCv) {
         expect_as_opencv(noise({width, height}, rng), size);
 }
 
-TEST(ResizeBilinear, StaysInsideAPartOfAnImage) {
+TEST(ResizeBilinear, WritesOnlyIntoItsPart) {
   Rng rng{5};
   const auto image = noise({40, 30}, rng);
   cv::Mat canvas(60, 80, CV_8UC3, cv::Scalar::all(9));
@@ -95,7 +95,7 @@ TEST(ResizeBilinear, StaysInsideAPartOfAnImage) {
   EXPECT_EQ(cv::norm(canvas, cv::Mat(60, 80, CV_8UC3, cv::Scalar::all(9)), cv::NORM_INF), 0);
 }
 
-TEST(ResizeBilinear, RefusesWhatItIsNotFor) {
+TEST(ResizeBilinear, RejectsUnsupportedImages) {
   cv::Mat rgb(4, 4, CV_8UC3), grey(4, 4, CV_8UC1), none;
   EXPECT_THROW(resize_bilinear(grey, rgb), std::invalid_argument);
   EXPECT_THROW(resize_bilinear(rgb, grey), std::invalid_argument);
@@ -103,7 +103,7 @@ TEST(ResizeBilinear, RefusesWhatItIsNotFor) {
   EXPECT_THROW(resize_bilinear(rgb, none), std::invalid_argument);
 }
 
-TEST(ResizeAntialiased, TakesTrianglesOverTwoPixels) {
+TEST(ResizeAntialiased, UsesTriangleFilter) {
   const cv::Mat row = (cv::Mat_<std::uint8_t>(1, 4) << 0, 50, 100, 250);
   cv::Mat image, target(1, 2, CV_8UC3);
   cv::merge(std::vector<cv::Mat>(3, row), image);
@@ -145,7 +145,7 @@ while at < len(data):
   std::string bytes_;
 };
 
-TEST(ResizeAntialiased, GivesTheBytesOfPillow) {
+TEST(ResizeAntialiased, MatchesPillow) {
   MILLRACE_NEEDS_PYTHON("PIL");
   ResizesForPillow all;
   Rng rng{3};
@@ -163,7 +163,7 @@ TEST(ResizeAntialiased, GivesTheBytesOfPillow) {
   EXPECT_EQ(all.compare(), 0);
 }
 
-TEST(ResizeAntialiased, GivesTheBytesOfPillowForPhotos) {
+TEST(ResizeAntialiased, MatchesPillowForPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_PYTHON("PIL");
   ResizesForPillow all;
@@ -177,7 +177,7 @@ TEST(ResizeAntialiased, GivesTheBytesOfPillowForPhotos) {
   EXPECT_EQ(all.compare(), 0);
 }
 
-TEST(ResizeAntialiased, StaysInsideAPartOfAnImage) {
+TEST(ResizeAntialiased, WritesOnlyIntoItsPart) {
   Rng rng{5};
   const auto image = noise({40, 30}, rng), part = image(cv::Rect(5, 5, 20, 20)).clone();
   for (const auto size : {cv::Size(50, 40), cv::Size(20, 9), cv::Size(9, 20), cv::Size(20, 20)}) {
@@ -200,7 +200,7 @@ void expect_equal(const LazyImage& image, const cv::Mat& expected) {
   EXPECT_EQ(cv::norm(looked_at, expected, cv::NORM_INF), 0);
 }
 
-TEST(LazyImage, IsTheImageItWasGiven) {
+TEST(LazyImage, ReturnsGivenImage) {
   expect_equal(slope(40, 30), slope(40, 30));
   EXPECT_TRUE(LazyImage().empty());
   EXPECT_EQ(LazyImage(slope(40, 30)).bytes(), 40U * 30 * 3);
@@ -217,7 +217,7 @@ TEST(LazyImage, MirrorsAndResizes) {
   expect_equal(image, resized(slope(40, 30), {70, 55}));
 }
 
-TEST(LazyImage, IsMirroredAfterAnAntialiasedResize) {
+TEST(LazyImage, MirrorsAfterAntialiasedResize) {
   const auto from = slope(40, 30);
   cv::Mat expected(20, 13, CV_8UC3);
   resize_antialiased(from, expected);
@@ -228,14 +228,14 @@ TEST(LazyImage, IsMirroredAfterAnAntialiasedResize) {
   expect_equal(image, mirrored(expected));
 }
 
-TEST(LazyImage, IsWrittenToItsOwnSizeAndTypeAlone) {
+TEST(LazyImage, RejectsOtherTargetSizeOrType) {
   const LazyImage image(slope(40, 30));
   for (auto target :
        {cv::Mat(30, 40, CV_8UC1), cv::Mat(30, 40, CV_32FC3), cv::Mat(40, 30, CV_8UC3)})
     EXPECT_THROW(image.write_to(target), std::invalid_argument);
 }
 
-TEST(LazyImage, IsDoneOnceLookedAt) {
+TEST(LazyImage, AppliesChangesWhenRead) {
   LazyImage image(slope(40, 30));
   image.mirror();
   image.resize({70, 55});
@@ -246,7 +246,7 @@ TEST(LazyImage, IsDoneOnceLookedAt) {
   expect_equal(image, slope(9, 8));
 }
 
-TEST(LazyImage, MayHoldFewerPixelsThanItHas) {
+TEST(LazyImage, HoldsReducedPixels) {
   const LazyImage full(slope(40, 30), {160, 120});
   EXPECT_EQ(full.size(), cv::Size(160, 120));
   expect_equal(full, resized(slope(40, 30), {160, 120}));
@@ -255,7 +255,7 @@ TEST(LazyImage, MayHoldFewerPixelsThanItHas) {
   expect_equal(smaller, resized(slope(40, 30), {50, 40}));
 }
 
-TEST(LazyImage, LeavesCopiesAloneWhenMirrored) {
+TEST(LazyImage, KeepsCopiesWhenMirrored) {
   const LazyImage original(slope(40, 30));
   auto copy = original;
   copy.mirror();

@@ -36,7 +36,7 @@ TEST(Photometry, BrightnessScalesEveryLevel) {
   EXPECT_EQ(changed({100, 3, 200}, photometry::brightness, 1.5), (Pixel{150, 5, 255}));
 }
 
-TEST(Photometry, ContrastMovesAwayFromTheMeanLuma) {
+TEST(Photometry, ContrastScalesAroundMeanLuma) {
   cv::Mat image(1, 2, CV_8UC3);
   image.at<Pixel>(0, 0) = {100, 100, 100};
   image.at<Pixel>(0, 1) = {200, 200, 200};
@@ -46,13 +46,13 @@ TEST(Photometry, ContrastMovesAwayFromTheMeanLuma) {
   EXPECT_EQ(photometry::contrast(image, 0).at<Pixel>(0, 1), (Pixel{150, 150, 150}));
 }
 
-TEST(Photometry, SaturationMovesAwayFromThePixelsLuma) {
+TEST(Photometry, SaturationScalesAroundPixelLuma) {
   // 0.299 * 100 + 0.587 * 50 + 0.114 * 200 = 82.05
   EXPECT_EQ(changed({100, 50, 200}, photometry::saturation, 0), (Pixel{82, 82, 82}));
   EXPECT_EQ(changed({100, 50, 200}, photometry::saturation, 1.5), (Pixel{109, 34, 255}));
 }
 
-TEST(Photometry, HueTurnsRedToGreenToBlue) {
+TEST(Photometry, HueRotatesPrimaryColours) {
   const auto third = [](Pixel pixel) { return changed(pixel, photometry::hue, 1.0 / 3); };
   const auto green = third({200, 0, 0}), blue = third({0, 200, 0});
   EXPECT_EQ(green[1], 200);
@@ -65,7 +65,7 @@ TEST(Photometry, HueTurnsRedToGreenToBlue) {
   EXPECT_LT(cv::norm(image, twice, cv::NORM_L1) / static_cast<double>(image.total() * 3), 2);
 }
 
-TEST(Photometry, GammaBendsTheMiddle) {
+TEST(Photometry, GammaChangesMiddleLevels) {
   EXPECT_EQ(changed({0, 255, 128}, photometry::gamma, 2), (Pixel{0, 255, 64}));
 }
 
@@ -73,7 +73,7 @@ TEST(Photometry, ShiftRoundsAndSaturates) {
   EXPECT_EQ(changed({100, 10, 250}, photometry::shift, {1.6, -20.2, 10}), (Pixel{102, 0, 255}));
 }
 
-TEST(Photometry, NeutralAmountsChangeNothing) {
+TEST(Photometry, NeutralAmountsKeepImage) {
   const auto image = random_image(2);
   EXPECT_TRUE(same(photometry::brightness(image, 1), image));
   EXPECT_TRUE(same(photometry::contrast(image, 1), image));
@@ -82,7 +82,7 @@ TEST(Photometry, NeutralAmountsChangeNothing) {
   EXPECT_TRUE(same(photometry::shift(image, {0, 0, 0}), image));
 }
 
-TEST(ColorJitter, DrawsWithinItsAmountsAndEveryOrder) {
+TEST(ColorJitter, DrawsWithinRangesAndAllOrders) {
   Rng rng{2};
   const ColorJitter stage{
       .brightness = 0.3, .contrast = 0.2, .saturation = 1, .hue = 0.1, .gamma = 0.5};
@@ -104,7 +104,7 @@ TEST(ColorJitter, DrawsWithinItsAmountsAndEveryOrder) {
   EXPECT_GT(greatest, 1.28);
 }
 
-TEST(ColorJitter, FollowsTheDrawnOrder) {
+TEST(ColorJitter, AppliesChangesInDrawnOrder) {
   const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(200, 100, 50));
   ColorJitter::Draw draw{.brightness = 2, .gamma = 2};
   const auto bright_first = ColorJitter::apply(image, draw);
@@ -118,7 +118,7 @@ TEST(ColorJitter, FollowsTheDrawnOrder) {
   EXPECT_TRUE(same(none(sample_of(9, 7), rng).image.pixels(), sample_of(9, 7).image.pixels()));
 }
 
-TEST(HsvShift, MovesHueSaturationAndValueAlone) {
+TEST(HsvShift, ShiftsEachComponentSeparately) {
   const cv::Mat image(1, 1, CV_8UC3, cv::Scalar(200, 100, 100));  // hue 0, saturation one half
   const auto level = [](const cv::Mat& of) { return of.at<cv::Vec3b>(0, 0); };
   EXPECT_EQ(level(HsvShift::apply(image, {0, 0, 0})), cv::Vec3b(200, 100, 100));
@@ -128,7 +128,7 @@ TEST(HsvShift, MovesHueSaturationAndValueAlone) {
   EXPECT_EQ(level(HsvShift::apply(image, {0, 0, 100}))[0], 255);
 }
 
-TEST(HsvShift, DrawsWithinItsAmountsAndEachByAnEvenChance) {
+TEST(HsvShift, DrawsEachShiftWithProbabilityHalf) {
   Rng rng{3};
   std::array<int, 3> still{}, most{};
   for (int i = 0; i < 2000; ++i) {
@@ -145,7 +145,7 @@ TEST(HsvShift, DrawsWithinItsAmountsAndEachByAnEvenChance) {
   for (const auto count : {still[1], still[2]}) EXPECT_NEAR(count, 1033, 100);
 }
 
-TEST(Grayscale, LeavesThreeEqualChannels) {
+TEST(Grayscale, MakesThreeEqualChannels) {
   Rng rng{3};
   auto sample = sample_of(9, 7);
   sample.image = random_image(3);
@@ -157,7 +157,7 @@ TEST(Grayscale, LeavesThreeEqualChannels) {
   EXPECT_TRUE(same(Grayscale{.probability = 0}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
-TEST(Lighting, HasTheSpreadOfTensorpacks) {
+TEST(Lighting, MatchesTensorpackSpread) {
   Rng rng{4};
   const Lighting stage{.deviation = 0.1};
   cv::Vec3d sum, squares;
@@ -177,7 +177,7 @@ TEST(Lighting, HasTheSpreadOfTensorpacks) {
   EXPECT_TRUE(same(Lighting{.deviation = 0}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
-TEST(Blur, KeepsTheMeanAndSmoothesAllButAFlatImage) {
+TEST(Blur, KeepsMeanAndSmooths) {
   Rng rng{5};
   auto sample = sample_of(9, 7);
   sample.image = random_image(4);
@@ -194,7 +194,7 @@ TEST(Blur, KeepsTheMeanAndSmoothesAllButAFlatImage) {
   EXPECT_TRUE(same(Blur{.probability = 1}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
-TEST(Noise, HasTheDrawnStrength) {
+TEST(Noise, MatchesDrawnStrength) {
   auto sample = sample_of(9, 7);
   sample.image = cv::Mat(300, 300, CV_8UC3, cv::Scalar::all(128));
   double greatest = 0;
@@ -210,7 +210,7 @@ TEST(Noise, HasTheDrawnStrength) {
   EXPECT_GT(greatest, 15);
 }
 
-TEST(Noise, IsTheSameForTheSameName) {
+TEST(Noise, IsReproducible) {
   Rng one{7}, two{7}, other{8};
   const Noise stage{.probability = 1};
   const auto first = stage(sample_of(40, 30), one).image.pixels();

@@ -81,7 +81,7 @@ int end_of(pid_t child) {
   return status;
 }
 
-TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
+TEST(RecordStore, MatchesFiles) {
   const Packed packed;
   auto data = packed.data;
   const std::vector<std::vector<std::string>> lists = {{}, {"dog"}, {"dog", "cat"}};
@@ -97,7 +97,7 @@ TEST(RecordStore, GivesTheSameBatchesAsTheFiles) {
     }
 }
 
-TEST(RecordStore, GivesTheSameBatchesAsTheSourcesItWasPackedFrom) {
+TEST(RecordStore, MatchesPackedSources) {
   const Packed packed;
   const TinyCoco others(5);
   const auto root = fs::path(packed.data.root);
@@ -125,7 +125,7 @@ TEST(RecordStore, GivesTheSameBatchesAsTheSourcesItWasPackedFrom) {
               ThrowsMessage<DataError>(HasSubstr("fake image 1: ")));
 }
 
-TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
+TEST(RecordStore, MatchesPhotoBatchesForAnyThreads) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const Scratch scratch;
   auto data = coco_mini();
@@ -139,7 +139,7 @@ TEST(RecordStore, GivesTheSameBatchesOfRealPhotosForAnyNumberOfThreads) {
   }
 }
 
-TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
+TEST(RecordStore, NeedsNoImageFiles) {
   const Packed packed;
   auto data = packed.data;
   const auto expected = digests(*train_flow(data), 6);
@@ -151,7 +151,7 @@ TEST(RecordStore, NeedsNoFilesOnceItIsPacked) {
   EXPECT_EQ(digests(*start_train_flow(data, {}, open_records(data, moved), 1), 6), expected);
 }
 
-TEST(RecordStore, PacksTheSameBytesEachTime) {
+TEST(RecordStore, PacksReproducibly) {
   const Packed packed;
   const auto again = fs::path(packed.data.root) / "again";
   pack_records(images_of(packed.data), {"cat", "dog"}, again);
@@ -159,7 +159,7 @@ TEST(RecordStore, PacksTheSameBytesEachTime) {
   EXPECT_EQ(read_file(records_file(again)), read_file(records_file(packed.folder)));
 }
 
-TEST(RecordStore, IsReadBySeveralProcessesAtOnce) {
+TEST(RecordStore, SupportsSeveralReadingProcesses) {
   const Packed packed;
   std::vector<pid_t> readers;
   for (int i = 0; i < 4; ++i)
@@ -167,20 +167,20 @@ TEST(RecordStore, IsReadBySeveralProcessesAtOnce) {
   for (const auto reader : readers) EXPECT_EQ(end_of(reader), 0);
 }
 
-TEST(RecordStore, SaysWhichFileIsCutShort) {
+TEST(RecordStore, ReportsTruncatedFile) {
   const Packed packed;
   const auto file = records_file(packed.folder);
   const auto length = fs::file_size(file);
   for (const auto left : {length - 1, length / 2, std::uintmax_t{1}, std::uintmax_t{0}}) {
     fs::resize_file(file, left);
-    EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(file.string()), HasSubstr("cut short")))
+    EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(file.string()), HasSubstr("truncated")))
         << left;
   }
   fs::remove(file);
   EXPECT_THAT(read_all(packed.folder), HasSubstr(file.string()));
 }
 
-TEST(RecordStore, NoticesEveryFlippedBit) {
+TEST(RecordStore, DetectsEveryFlippedBit) {
   const Packed packed;
   Rng rng{7};
   for (int round = 0; round < 400; ++round) {
@@ -249,7 +249,7 @@ TEST(RecordStore, RejectsShardsOutsideItsFolder) {
   EXPECT_EQ(with_shard("000000.tar", {}), "");
 }
 
-TEST(RecordStore, ReportsFilesCutWhileRead) {
+TEST(RecordStore, ReportsFilesTruncatedDuringReading) {
   const TinyCoco files(9);
   for (const std::uint64_t shard_bytes : {0, 1 << 20}) {
     const auto folder = fs::path(files.root) / std::to_string(shard_bytes);
@@ -262,7 +262,7 @@ TEST(RecordStore, ReportsFilesCutWhileRead) {
   }
 }
 
-TEST(RecordStore, SaysOfASampleAllButItsOutlinesAndItsImage) {
+TEST(RecordStore, ReadsHeadersWithoutShapesAndImages) {
   const Packed packed;
   const RecordStore store(packed.folder);
   const auto files = images_of(packed.data);
@@ -277,7 +277,7 @@ TEST(RecordStore, SaysOfASampleAllButItsOutlinesAndItsImage) {
   }
 }
 
-TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
+TEST(RecordStore, ReportsRecordOfDamagedImage) {
   const TinyCoco options(9);
   const auto picture = options.image(4).string();
   cv::Mat noise = picture_in(picture);
@@ -287,44 +287,41 @@ TEST(RecordStore, NamesTheRecordWhoseImageIsDamaged) {
   pack_records(images_of(options), {"cat", "dog"}, folder);
   const auto file = records_file(folder);
   flip_bit(file, read_file(file).find(read_file(picture)) + 1000, 3);
-  EXPECT_THAT(read_all(folder), AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"),
-                                      HasSubstr("checksum is wrong")));
+  EXPECT_THAT(read_all(folder),
+              AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"), HasSubstr("checksum")));
   const auto flow = start_train_flow(options, {}, open_records(options, folder), 1);
   for (int i = 0; i < 4; ++i) flow->next();
   EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
 }
 
-TEST(RecordStore, RefusesAnotherVersionAndOtherFiles) {
+TEST(RecordStore, RejectsOtherVersionsAndFiles) {
   const Packed packed;
   const auto header = header_file(packed.folder);
   flip_bit(header, 8, 2);
-  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("of version 6"),
-                                             HasSubstr("reads versions 2 and 3; pack it again")));
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("version 6 "),
+                                             HasSubstr("versions 2 and 3")));
   // version 1, whose records are in an LMDB file
   for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
-  EXPECT_THAT(read_all(packed.folder),
-              AllOf(HasSubstr("of version 1"), HasSubstr("pack it again")));
+  EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr("version 1 "), HasSubstr("pack it again")));
   std::ofstream(header) << "something else altogether, and long enough";
-  EXPECT_THAT(read_all(packed.folder), HasSubstr("is not the header of a record store"));
+  EXPECT_THAT(read_all(packed.folder), HasSubstr("not the header"));
   fs::remove(header);
   EXPECT_THAT(read_all(packed.folder), HasSubstr("trainer pack"));
   EXPECT_THAT([&] { open_records(packed.data, "no/store"); },
               ThrowsMessage<ConfigError>(HasSubstr("no/store")));
 }
 
-TEST(RecordStore, RefusesOtherClasses) {
+TEST(RecordStore, RejectsOtherClasses) {
   const Packed packed;
   const auto folder = fs::path(packed.data.root) / "cats";
   pack_records(images_of(packed.data), {"cat"}, folder);
-  EXPECT_THAT(read_all(folder),
-              HasSubstr("record 1: has an object of class 1, but the store has 1 classes"));
+  EXPECT_THAT(read_all(folder), AllOf(HasSubstr("record 1: "), HasSubstr("class 1,")));
   auto data = packed.data;
   data.classes = {"horse"};
   EXPECT_THAT([&] { open_records(data, packed.folder); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("test.toml:1:12"),
-                                               HasSubstr("none of the classes horse"),
-                                               HasSubstr("cat, dog"))));
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("test.toml:1:12"), HasSubstr("horse"), HasSubstr("cat, dog"))));
 }
 
 /// Ends the process at a given read.
@@ -342,7 +339,7 @@ class Deadly final : public Source<Sample> {
   mutable int left_;
 };
 
-TEST(Pack, KilledHalfWayLeavesNothingThatOpens) {
+TEST(Pack, LeavesNoStoreWhenKilled) {
   const TinyCoco files(9);
   const auto source = images_of(files);
   const auto folder = fs::path(files.root) / "packed";
@@ -353,21 +350,21 @@ TEST(Pack, KilledHalfWayLeavesNothingThatOpens) {
     }));
     ASSERT_TRUE(WIFSIGNALED(status)) << reads;
     EXPECT_FALSE(fs::exists(folder));
-    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr("was not finished"));
+    EXPECT_THAT(read_all(folder.string() + ".part"), HasSubstr("unfinished"));
   }
   pack_records(source, {"cat", "dog"}, folder);
   EXPECT_EQ(read_all(folder), "");
   EXPECT_FALSE(fs::exists(folder.string() + ".part"));
 }
 
-TEST(Pack, SaysWhatIsInItsWay) {
+TEST(Pack, ReportsExistingFolder) {
   const Packed packed;
   const auto source = images_of(packed.data);
   EXPECT_THAT(
       [&] {
         pack_records(source, {"cat", "dog"}, packed.folder);
       },
-      ThrowsMessage<ConfigError>(HasSubstr("exists already")));
+      ThrowsMessage<ConfigError>(HasSubstr("exists")));
   fs::remove(packed.files.image(3));
   const auto folder = fs::path(packed.data.root) / "again";
   EXPECT_THAT(

@@ -89,7 +89,7 @@ struct Served : Stored {
   }
 };
 
-TEST(RemoteStore, GivesTheSameBatchesForAnyNumberOfThreads) {
+TEST(RemoteStore, GivesSameBatchesForAnyThreads) {
   MILLRACE_NEEDS_PYTHON("http.server");
   for (const std::uint64_t shard_bytes : {0, 8192}) {
     const Served store(shard_bytes);
@@ -98,7 +98,7 @@ TEST(RemoteStore, GivesTheSameBatchesForAnyNumberOfThreads) {
   }
 }
 
-TEST(RemoteStore, ResumesAsIfNothingHadHappened) {
+TEST(RemoteStore, ResumesExactly) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store(8192);
   const auto train = store.open(store.url + "/");
@@ -110,7 +110,7 @@ TEST(RemoteStore, ResumesAsIfNothingHadHappened) {
   EXPECT_EQ(resumed, (std::vector(store.expected.end() - 3, store.expected.end())));
 }
 
-TEST(RemoteStore, GetsOverFaultsThatEnd) {
+TEST(RemoteStore, RetriesTemporaryFaults) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store(8192);
   for (const std::string fault : {"error 2 0 9", "cut 1 0 99", "wrong 2 0 9", "away 1 0 9"}) {
@@ -121,7 +121,7 @@ TEST(RemoteStore, GetsOverFaultsThatEnd) {
   EXPECT_EQ(store.batches(store.open(store.url, ", timeout = '8 seconds'")), store.expected);
 }
 
-TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
+TEST(RemoteStore, FailsIfServerStaysAway) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto short_patience = ", timeout = '1 second'";
@@ -136,16 +136,16 @@ TEST(RemoteStore, EndsTheFlowWhenItStaysAway) {
   for (const std::string kind : {"error", "cut", "away"})
     EXPECT_THAT(message_with(kind + " 999 3 99"),
                 AllOf(HasSubstr(store.url + "/records.bin: bytes "),
-                      ContainsRegex(" attempts? in "), HasSubstr("then resume")));
+                      ContainsRegex(" attempts? in "), HasSubstr("resume")));
   EXPECT_THAT(message_with("denied 999 3 99"),
               AllOf(HasSubstr("records.bin: bytes "), HasSubstr("HTTP 403"), HasSubstr("not you")));
-  EXPECT_THAT(message_with("whole 999 3 99"), HasSubstr("it knows no ranges"));
+  EXPECT_THAT(message_with("whole 999 3 99"), HasSubstr("range requests"));
   store.fail("error 999 0 99");
   EXPECT_THAT(message_of([&] { store.open(store.url, short_patience); }),
               AllOf(HasSubstr(store.url + "/header: bytes "), HasSubstr("HTTP 500")));
 }
 
-TEST(RemoteStore, LeavesOutAnImageWhoseBytesStayWrong) {
+TEST(RemoteStore, SkipsImagesWithWrongBytes) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   auto data = store.files.options();
@@ -157,16 +157,16 @@ TEST(RemoteStore, LeavesOutAnImageWhoseBytesStayWrong) {
   EXPECT_GE(flow->report().skipped, 1);  // once in each epoch that reached it
 }
 
-TEST(RemoteStore, SaysWhatIsNotThere) {
+TEST(RemoteStore, ReportsMissingFiles) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   EXPECT_THAT(message_of([&] { store.open(store.url + "/no"); }),
-              AllOf(HasSubstr(store.url + "/no: no record store"), HasSubstr("trainer pack")));
+              AllOf(HasSubstr(store.url + "/no: "), HasSubstr("trainer pack")));
   fs::resize_file(records_file(store.folder), fs::file_size(records_file(store.folder)) + 1);
   EXPECT_THAT(message_of([&] { store.open(store.url); }), HasSubstr("were packed"));
 }
 
-TEST(RemoteStore, AsksForNothingThatItsCacheHas) {
+TEST(RemoteStore, RequestsNothingThatIsCached) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store(8192);
   const auto cache = fs::path(store.files.root) / "cache";
@@ -183,7 +183,7 @@ TEST(RemoteStore, AsksForNothingThatItsCacheHas) {
   EXPECT_EQ(store.batches(store.open(store.url, with_cache)), store.expected);
 }
 
-TEST(RemoteStore, FetchesAheadOfItsTurn) {
+TEST(RemoteStore, PrefetchesRecords) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   auto data = store.files.options();
@@ -196,7 +196,7 @@ TEST(RemoteStore, FetchesAheadOfItsTurn) {
   EXPECT_TRUE(comes_to([&] { return store.requests().size() >= before + 9; }));
 }
 
-TEST(RemoteStore, IndexesShardsWhereTheyLie) {
+TEST(RemoteStore, IndexesRemoteShards) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store(8192);
   std::vector<std::string> urls;
@@ -225,7 +225,7 @@ TEST(RemoteStore, RejectsUrlsWithCredentials) {
   EXPECT_FALSE(has_credentials("https://host/a@b.tar"));
 }
 
-TEST(RemoteStore, RejectsDripsThatOutlastItsTimeout) {
+TEST(RemoteStore, RejectsSlowResponsesAfterTimeout) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto size = fs::file_size(records_file(store.folder));
@@ -237,7 +237,7 @@ TEST(RemoteStore, RejectsDripsThatOutlastItsTimeout) {
               HasSubstr("/records.bin: bytes 0 to 5999"));
 }
 
-TEST(RemoteStore, RejectsHeadersWithoutAnEnd) {
+TEST(RemoteStore, RejectsEndlessHeaders) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   store.fail("header 999 0 99");
@@ -253,7 +253,7 @@ TEST(RemoteStore, RejectsHeadersWithoutAnEnd) {
     EXPECT_LT(bytes, 16 << 20) << "what the sockets hold, and a little";
 }
 
-TEST(RemoteStore, RejectsOtherBytesThanItAskedFor) {
+TEST(RemoteStore, RejectsUnrequestedBytes) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto file = Remote::open({})->file(store.url + "/records.bin");
@@ -261,7 +261,7 @@ TEST(RemoteStore, RejectsOtherBytesThanItAskedFor) {
   EXPECT_THAT(message_of([&] { file->read({10, 90}); }), HasSubstr("11 to 100"));
 }
 
-TEST(RemoteStore, RejectsShardsThatChangeWhileIndexed) {
+TEST(RemoteStore, RejectsShardsChangedDuringIndexing) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store(8192);
   const auto remote = Remote::open({});
@@ -338,7 +338,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-TEST(RemoteStore, IsReadFromNginxOverHttpAndHttps) {
+TEST(RemoteStore, ReadsFromNginx) {
   const std::string nginx = "PATH=$PATH:/usr/sbin nginx";
   if (!shell(nginx + " -v")) GTEST_SKIP() << "there is no nginx on this machine";
   if (!shell("openssl version")) GTEST_SKIP() << "there is no openssl on this machine";
@@ -372,7 +372,7 @@ http {{ access_log off; client_body_temp_path {0}/b; proxy_temp_path {0}/p; fast
   ::unsetenv("CURL_CA_BUNDLE");
 }
 
-TEST(RemoteStore, IsReadFromAnS3StoreThatChecksSignatures) {
+TEST(RemoteStore, ReadsFromSignedS3Store) {
   MILLRACE_NEEDS_PYTHON("moto.server, boto3, flask");
   const Stored store(8192);
   const auto server = store.serve("s3_store.py", "store");
@@ -384,7 +384,7 @@ TEST(RemoteStore, IsReadFromAnS3StoreThatChecksSignatures) {
   ::setenv("AWS_SECRET_ACCESS_KEY", secret.c_str(), 1);
   EXPECT_EQ(store.batches(store.open("s3://shards/of a")), store.expected);
   EXPECT_THAT(message_of([&] { store.open("s3://shards/elsewhere"); }),
-              HasSubstr("no record store"));
+              HasSubstr("not a record store"));
   ::setenv("AWS_SECRET_ACCESS_KEY", "another", 1);
   EXPECT_THAT(message_of([&] { store.open("s3://shards/of a"); }),
               AllOf(HasSubstr("HTTP 403"), HasSubstr("Signature")));

@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-TEST(SampleHeader, NamesItsMessagesAndTheirMemory) {
+TEST(SampleHeader, DefinesMessageNamesAndMemory) {
   EXPECT_EQ(MessageName<Sample>::get(), "sample");
   EXPECT_EQ(MessageName<Batch>::get(), "batch");
   EXPECT_EQ(MessageName<std::vector<Sample>>::get(), "group of samples");

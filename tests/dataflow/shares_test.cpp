@@ -102,7 +102,7 @@ class Together {
 const FlowOptions kEndless{
     .seed = 5, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap, .threads = 2};
 
-TEST(Shares, OfAnyNumberOfRanksAndThreadsGiveTheSameSteps) {
+TEST(Shares, GivesSameStepsForAnyRanks) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     auto options = kEndless;
     options.threads = static_cast<int>(ranks);
@@ -120,7 +120,7 @@ TEST(Shares, OfAnyNumberOfRanksAndThreadsGiveTheSameSteps) {
   }
 }
 
-TEST(Shares, GoOnWithAnotherNumberOfRanks) {
+TEST(Shares, ResumesWithOtherNumberOfRanks) {
   auto options = kEndless;
   const auto start = [&](std::int64_t rank, std::int64_t ranks) {
     return rolls(options, rank, ranks);
@@ -143,7 +143,7 @@ TEST(Shares, GoOnWithAnotherNumberOfRanks) {
   }
 }
 
-TEST(Shares, GoOnWithAnotherStepWithoutLosingASample) {
+TEST(Shares, ResumesWithOtherStepSize) {
   auto options = kEndless;
   const auto first = rolls(options, 0, 1, 48);
   std::map<std::int64_t, int> seen;
@@ -168,7 +168,7 @@ TEST(Shares, GoOnWithAnotherStepWithoutLosingASample) {
   EXPECT_THAT(seen, AllOf(SizeIs(200), Each(Pair(_, 3))));
 }
 
-TEST(Shares, GiveEachSampleOnceAnEpochOverAllRanks) {
+TEST(Shares, GivesEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap})
     for (const auto ranks : kRanks) {
       std::map<std::int64_t, int> seen;
@@ -185,7 +185,7 @@ TEST(Shares, GiveEachSampleOnceAnEpochOverAllRanks) {
     }
 }
 
-TEST(Shares, LeaveARankWithoutABatchWhereTheLastGroupHasNothingForIt) {
+TEST(Shares, GivesNoBatchBeyondLastGroup) {
   const auto start = [](std::int64_t rank) {
     return from(Numbers{10}).group(2).start({.rank = rank, .ranks = 4, .threads = 2});
   };
@@ -195,7 +195,7 @@ TEST(Shares, LeaveARankWithoutABatchWhereTheLastGroupHasNothingForIt) {
   EXPECT_THAT(drain(*start(3)), ElementsAre(Pair{6, 7}));
 }
 
-TEST(Shares, AskTheSourceForEachKeyOnce) {
+TEST(Shares, ReadsEachKeyOnce) {
   struct Counted {
     std::shared_ptr<std::atomic<int>> asked = std::make_shared<std::atomic<int>>(0);
     std::int64_t size() const { return 40; }
@@ -223,7 +223,7 @@ struct Torn {
   }
 };
 
-TEST(Shares, LeaveASampleOfWhichTheSourceCannotTellToTheStageThatReadsIt) {
+TEST(Shares, LeavesSamplesWithoutKeyToReader) {
   const auto flow =
       from(Torn{}).group_by([](std::int64_t n) { return n % 2; }, 2, 5).start({.max_skipped = 0.2});
   std::multiset<std::int64_t> seen;
@@ -234,29 +234,28 @@ TEST(Shares, LeaveASampleOfWhichTheSourceCannotTellToTheStageThatReadsIt) {
                           HasSubstr("leaf 14: torn"), HasSubstr("leaf 19: torn")));
 }
 
-TEST(Shares, SayWhichSampleCannotBeGrouped) {
+TEST(Shares, ReportsSampleWithInvalidKey) {
   const auto flow = from(Numbers{20})
                         .group_by([](std::int64_t n) { return n == 13 ? 7 : 0; }, 2, 4)
                         .start({.threads = 2});
   for (int i = 0; i < 3; ++i) EXPECT_THAT(flow->next()->value, SizeIs(4));
-  EXPECT_THAT(
-      [&] { flow->next(); },
-      ThrowsMessage<Error>("sample 13 cannot be grouped: the key is 7, but there are 2 groups"));
+  EXPECT_THAT([&] { flow->next(); },
+              ThrowsMessage<Error>(
+                  AllOf(HasSubstr("sample 13"), HasSubstr("key 7"), HasSubstr("2 groups"))));
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Shares, RefuseARankThatIsNoneAndACursorThatNoFlowHasGiven) {
+TEST(Shares, RejectsInvalidRanksAndCursors) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
   };
   for (const auto ranks : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{5}, INT64_MAX})
-    EXPECT_THAT([&] { start(5, ranks); },
-                ThrowsMessage<ConfigError>(HasSubstr("there is no such rank")));
+    EXPECT_THAT([&] { start(5, ranks); }, ThrowsMessage<ConfigError>(HasSubstr("ranks")));
   EXPECT_THROW(start(-1, 2), ConfigError);
   for (const auto& bad : {Cursor{-1, {}}, Cursor{9, {9}}, Cursor{9, {-1}}, Cursor{9, {3, 3}},
                           Cursor{9, {4, 3}}, Cursor{INT64_MAX, {}}})
     EXPECT_THAT([&] { from(Numbers{4}).start({.start = bad}); },
-                ThrowsMessage<ConfigError>(HasSubstr("no flow has given such a cursor")));
+                ThrowsMessage<ConfigError>(HasSubstr("cursor")));
 }
 
 // Lost samples.
@@ -288,7 +287,7 @@ std::unique_ptr<DataFlow<std::vector<std::int64_t>>> sieved(OnError on_error, st
   return from(Numbers{60}).map("sieve", losing(is_ten)).group(size).start(options);
 }
 
-TEST(LostSamples, MakeTheirBatchSmallerAndLeaveTheOthersAlone) {
+TEST(LostSamples, ShrinkOnlyTheirBatch) {
   const auto flow = sieved(OnError::skip, 0, 1, 4);
   std::multiset<std::int64_t> seen;
   std::size_t smaller = 0;
@@ -304,7 +303,7 @@ TEST(LostSamples, MakeTheirBatchSmallerAndLeaveTheOthersAlone) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 54U) << "each at most once an epoch";
 }
 
-TEST(LostSamples, LeaveNoBatchEmptyWhereGroupsWrap) {
+TEST(LostSamples, LeaveNoEmptyBatchWhenWrapping) {
   const auto flow = sieved(OnError::skip, 0, 1, 1);
   const Order order(60, {}, kEndless.seed, kEndless.shuffle);
   for (int k = 0; k < 180; ++k) {
@@ -317,7 +316,7 @@ TEST(LostSamples, LeaveNoBatchEmptyWhereGroupsWrap) {
   EXPECT_GE(flow->report().skipped, 18);
 }
 
-TEST(LostSamples, CountOnceAnEpochHoweverOftenTheyAreMet) {
+TEST(LostSamples, CountOncePerEpoch) {
   for (const auto on_error : {OnError::skip, OnError::replace})
     for (const std::size_t size : {1, 4}) {
       std::atomic<int> met = 0;
@@ -343,7 +342,7 @@ TEST(LostSamples, CountOnceAnEpochHoweverOftenTheyAreMet) {
     }
 }
 
-TEST(LostSamples, AfterTheGroupStageCountOnceAnEpoch) {
+TEST(LostSamples, CountGroupFailuresOncePerEpoch) {
   const auto flow = from(Numbers{12})
                         .group(3)
                         .map("pack", tearing([](const auto& group) { return group.back() < 6; }))
@@ -352,7 +351,7 @@ TEST(LostSamples, AfterTheGroupStageCountOnceAnEpoch) {
   EXPECT_EQ(flow->report().skipped, 6);
 }
 
-TEST(LostSamples, LeaveTheirBatchOutWhereGroupsAreKept) {
+TEST(LostSamples, DropTheirBatchWithoutWrapping) {
   const auto flow = from(Numbers{6})
                         .map("lose", losing([](std::int64_t n) { return n == 2 || n == 3; }))
                         .group(2)
@@ -362,7 +361,7 @@ TEST(LostSamples, LeaveTheirBatchOutWhereGroupsAreKept) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(LostSamples, AfterTheGroupStageDoNotCostABatchWhereGroupsWrap) {
+TEST(LostSamples, ReplaceFailedGroupsWhenWrapping) {
   auto options = kEndless;
   options.shuffle = {};
   // nothing is made far ahead, so the current number of skipped samples is known
@@ -377,7 +376,7 @@ TEST(LostSamples, AfterTheGroupStageDoNotCostABatchWhereGroupsWrap) {
   EXPECT_EQ(flow->report().skipped, 2);
 }
 
-TEST(LostSamples, ThatAreReplacedGiveAllNumbersOfRanksTheSameSteps) {
+TEST(LostSamples, ReplacedEquallyForAnyRanks) {
   for (const std::int64_t ranks : {2, 4}) {
     const auto start = [](std::int64_t rank, std::int64_t of) {
       return sieved(OnError::replace, rank, of, static_cast<std::size_t>(4 / of));
@@ -387,7 +386,7 @@ TEST(LostSamples, ThatAreReplacedGiveAllNumbersOfRanksTheSameSteps) {
   }
 }
 
-TEST(LostSamples, EndInAnErrorWhereNoneCanBeUsed) {
+TEST(LostSamples, FailIfNoneIsUsable) {
   auto options = kEndless;
   options.max_skipped = 1000;
   const auto flow = from(Numbers{9})
@@ -395,12 +394,11 @@ TEST(LostSamples, EndInAnErrorWhereNoneCanBeUsed) {
                         .group(2)
                         .start(options);
   EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr("it and the 8 that follow it in the order"),
-                                         HasSubstr("cannot be used"))));
+              ThrowsMessage<Error>(AllOf(HasSubstr("the next 8"), HasSubstr("unusable"))));
   EXPECT_FALSE(flow->next());
 }
 
-TEST(LostSamples, ThatFailFailTheirBatch) {
+TEST(LostSamples, FailTheirBatch) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
                           .map("sieve", losing([](std::int64_t n) { return n > 0 && is_ten(n); }))
@@ -413,7 +411,7 @@ TEST(LostSamples, ThatFailFailTheirBatch) {
   }
 }
 
-TEST(Filter, RightAfterTheSourceIsPlannedSoThatBatchesAreFull) {
+TEST(Filter, FillsBatchesIfDirectlyAfterSource) {
   for (const std::int64_t ranks : {1, 2}) {
     std::multiset<std::int64_t> seen;
     std::int64_t filtered = 0;
@@ -431,7 +429,7 @@ TEST(Filter, RightAfterTheSourceIsPlannedSoThatBatchesAreFull) {
   }
 }
 
-TEST(Filter, AfterAStageMakesBatchesSmaller) {
+TEST(Filter, ShrinksBatchesIfAfterStage) {
   const auto flow = from(Numbers{12})
                         .map([](std::int64_t n) { return n; })
                         .filter([](std::int64_t n) { return n % 3 != 0; })
@@ -451,7 +449,7 @@ auto train_flows(const DataOptions& options, const Cursor& start = {}) {
   };
 }
 
-TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
+TEST(TrainFlow, GivesSameStepsForAnyRanks) {
   TinyCoco options(50);
   options.batch_size = kStep;
   const auto start = train_flows(options);
@@ -471,7 +469,7 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameSteps) {
   }
 }
 
-TEST(TrainFlow, GivesAnyNumberOfRanksTheSameStepsOfRealPhotos) {
+TEST(TrainFlow, MatchesPhotoStepsForAnyRanks) {
   MILLRACE_NEEDS_DATA("coco_mini");
   auto options = coco_mini({120, 200}, 300);
   options.batch_size = 4;
@@ -484,7 +482,7 @@ TEST(TrainFlow, GivesAnyNumberOfRanksTheSameStepsOfRealPhotos) {
   }
 }
 
-TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
+TEST(TrainFlow, SkipsBrokenPhotosForAnyRanks) {
   TinyCoco options(24);
   std::filesystem::resize_file(options.image(3), std::filesystem::file_size(options.image(3)) / 2);
   std::ofstream(options.image(11)) << "no JPEG";
@@ -513,7 +511,7 @@ TEST(TrainFlow, LosesBrokenPhotosAloneWhateverTheNumberOfRanks) {
   }
 }
 
-TEST(EvalFlow, GivesEachImageOnceOverAllRanksWhateverTheBatch) {
+TEST(EvalFlow, CoversEachImageOnceOverRanks) {
   TinyCoco options(23);
   std::ofstream(options.image(5)) << "no JPEG";
   const auto split = open_split(options, options.val);

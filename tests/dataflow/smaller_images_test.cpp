@@ -41,7 +41,7 @@ struct Small {
 
 bool is_small(const Sample& sample) { return std::max(sample.width, sample.height) <= kSide; }
 
-TEST(SmallerImages, KeepsByteForByteWhatIsSmallEnough) {
+TEST(SmallerImages, KeepsBytesOfSmallImages) {
   const Small packed({.max_side = kSide});
   const RecordStore store(packed.folder);
   int kept = 0;
@@ -56,13 +56,13 @@ TEST(SmallerImages, KeepsByteForByteWhatIsSmallEnough) {
   EXPECT_EQ(packed.report.unreadable, 0);
 }
 
-TEST(SmallerImages, OfASideThatAllKeepIsTheStoreWithoutIt) {
+TEST(SmallerImages, MatchesPlainStoreForLargeSide) {
   const Small plain(SmallerImages{}), large({.max_side = 70});
   EXPECT_EQ(read_file(records_file(large.folder)), read_file(records_file(plain.folder)));
   EXPECT_EQ(large.report.smaller, 0);
 }
 
-TEST(SmallerImages, FitTheSideInTheirShapeWithTheirObjects) {
+TEST(SmallerImages, FitSideWithObjects) {
   const Small packed({.max_side = kSide});
   const RecordStore store(packed.folder);
   for (std::int64_t i = 0; i < store.size(); ++i) {
@@ -92,7 +92,7 @@ TEST(SmallerImages, FitTheSideInTheirShapeWithTheirObjects) {
   }
 }
 
-TEST(SmallerImages, LookLikeThePicture) {
+TEST(SmallerImages, LookLikeOriginal) {
   const Small packed({.max_side = kSide, .quality = 95});
   const RecordStore store(packed.folder);
   for (std::int64_t i = 0; i < store.size(); ++i) {
@@ -104,18 +104,18 @@ TEST(SmallerImages, LookLikeThePicture) {
   }
 }
 
-TEST(SmallerImages, AreTheSameForAnyNumberOfThreads) {
+TEST(SmallerImages, GiveSameBytesForAnyThreads) {
   const Small one({.max_side = kSide}, 1), eight({.max_side = kSide}, 8);
   EXPECT_EQ(read_file(records_file(one.folder)), read_file(records_file(eight.folder)));
   EXPECT_EQ(read_file(header_file(one.folder)), read_file(header_file(eight.folder)));
 }
 
-TEST(SmallerImages, TakeLessOfLowerQuality) {
+TEST(SmallerImages, ShrinkWithLowerQuality) {
   const Small low({.max_side = kSide, .quality = 30}), high({.max_side = kSide, .quality = 98});
   EXPECT_LT(low.report.bytes_after, high.report.bytes_after);
 }
 
-TEST(SmallerImages, SayWhichCannotBeDecodedAndKeepThem) {
+TEST(SmallerImages, ReportAndKeepUndecodableImages) {
   const TinyCoco files(12);
   const DetectionSource source(open_split(files, files.train), false);
   std::int64_t broken = 0;

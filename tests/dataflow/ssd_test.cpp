@@ -12,14 +12,14 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(PhotometricDistort, ChangesNothingWithoutChance) {
+TEST(PhotometricDistort, KeepsImageForProbabilityZero) {
   Rng rng{1};
   const auto before = sample_of(20, 10);
   const auto after = PhotometricDistort{.probability = 0}(sample_of(20, 10), rng);
   EXPECT_EQ(cv::norm(before.image.pixels(), after.image.pixels()), 0);
 }
 
-TEST(PhotometricDistort, DrawsWithinItsRangesAndEveryOrderOfChannels) {
+TEST(PhotometricDistort, DrawsWithinRangesAndChannelOrders) {
   const PhotometricDistort stage{.probability = 1};
   std::set<std::array<int, 3>> orders;
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -34,7 +34,7 @@ TEST(PhotometricDistort, DrawsWithinItsRangesAndEveryOrderOfChannels) {
   EXPECT_EQ(orders.size(), 6U);
 }
 
-TEST(ZoomOut, KeepsImageAndObjectsOnALargerCanvas) {
+TEST(ZoomOut, KeepsImageAndObjectsOnCanvas) {
   for (std::uint64_t i = 0; i < 50; ++i) {
     Rng rng{1, i}, again{1, i};
     const ZoomOut stage{.probability = 1, .fill = 9};
@@ -53,7 +53,7 @@ TEST(ZoomOut, KeepsImageAndObjectsOnALargerCanvas) {
   }
 }
 
-TEST(IouCrop, LeavesObjectsWhoseCentreTheWindowHolds) {
+TEST(IouCrop, KeepsObjectsCentredInWindow) {
   int cut = 0;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Rng rng{1, i};
@@ -74,7 +74,7 @@ TEST(IouCrop, LeavesObjectsWhoseCentreTheWindowHolds) {
   EXPECT_GT(cut, 100);
 }
 
-TEST(IouCrop, LeavesAnImageWithoutObjectsAndOneForIouOne) {
+TEST(IouCrop, KeepsImageWithoutObjectsOrIou) {
   Rng rng{1};
   auto empty = sample_of(60, 40);
   empty.objects = {};
@@ -83,7 +83,7 @@ TEST(IouCrop, LeavesAnImageWithoutObjectsAndOneForIouOne) {
   EXPECT_EQ(never(sample_of(60, 40), rng).image.size(), cv::Size(60, 40));
 }
 
-TEST(MultiScale, GivesAllImagesOfABatchOneSquare) {
+TEST(MultiScale, ResizesBatchToOneSquare) {
   std::set<int> sides;
   for (std::uint64_t i = 0; i < 100; ++i) {
     Rng rng{1, i};

@@ -23,14 +23,14 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-TEST(Decode, NamesAMissingFile) {
+TEST(Decode, ReportsMissingFile) {
   Sample sample;
   sample.path = "no/such/picture.jpg";
   EXPECT_THAT([&] { Decode{}(sample); },
               ThrowsMessage<DataError>(HasSubstr("no/such/picture.jpg")));
 }
 
-TEST(Flip, MirrorsPixelsAndBoxesAboutTheImageCentre) {
+TEST(Flip, MirrorsPixelsAndBoxes) {
   Rng rng{1};
   const auto sample = [] { return sample_of(100, 50, {10, 5, 30, 25}); };
   auto flipped = Flip{.probability = 1}(sample(), rng);
@@ -41,7 +41,7 @@ TEST(Flip, MirrorsPixelsAndBoxesAboutTheImageCentre) {
   EXPECT_EQ(flipped.image.pixels().at<cv::Vec3b>(0, 3), (cv::Vec3b{4, 50, 255}));
 }
 
-TEST(Flip, FlipsAboutAsOftenAsTold) {
+TEST(Flip, FlipsWithGivenProbability) {
   int flips = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Rng rng{5, i};
@@ -52,7 +52,7 @@ TEST(Flip, FlipsAboutAsOftenAsTold) {
 }
 
 /// The expected values are those of detectron2's ResizeShortestEdge.get_output_shape.
-TEST(ResizeShortestEdge, RoundsAsDetectron2) {
+TEST(ResizeShortestEdge, MatchesDetectron2Rounding) {
   EXPECT_EQ(shortest_edge_size({640, 480}, 800, 1333), cv::Size(1067, 800));
   EXPECT_EQ(shortest_edge_size({480, 640}, 800, 1333), cv::Size(800, 1067));
   EXPECT_EQ(shortest_edge_size({640, 427}, 800, 1333), cv::Size(1199, 800));
@@ -62,7 +62,7 @@ TEST(ResizeShortestEdge, RoundsAsDetectron2) {
   EXPECT_EQ(shortest_edge_size({3000, 1}, 800, 1333), cv::Size(1333, 1));
 }
 
-TEST(ResizeShortestEdge, TakesObjectsAndScalesAlong) {
+TEST(ResizeShortestEdge, ResizesObjectsAndScales) {
   Rng rng{1};
   const ResizeShortestEdge stage{.short_side = {40}, .max_side = 1000};
   const auto sample = stage(sample_of(40, 20, {4, 2, 8, 6}), rng);
@@ -72,7 +72,7 @@ TEST(ResizeShortestEdge, TakesObjectsAndScalesAlong) {
   EXPECT_EQ(sample.scale_y, 2);
 }
 
-TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
+TEST(ResizeShortestEdge, MatchesTorchvisionStyle) {
   Rng rng{1};
   auto sample = sample_of(320, 240, {8, 8, 16, 16});
   sample.objects.segmentations = {std::vector<coco::Polygon>{{8, 8, 16, 8, 16, 16, 8, 16}}};
@@ -85,7 +85,7 @@ TEST(ResizeShortestEdge, CutsSidesAndSamplesBitmapsInTorchvisionsStyle) {
   EXPECT_EQ(mask.height, 200U);
 }
 
-TEST(ResizeShortestEdge, CutsSidesAndScalesPolygonsInYoloxStyle) {
+TEST(ResizeShortestEdge, MatchesYoloxStyle) {
   Rng rng{1};
   auto sample = sample_of(320, 240, {8, 8, 16, 16});
   sample.objects.segmentations = {std::vector<coco::Polygon>{{8, 8, 16, 8, 16, 16, 8, 16}}};
@@ -95,7 +95,7 @@ TEST(ResizeShortestEdge, CutsSidesAndScalesPolygonsInYoloxStyle) {
   EXPECT_TRUE(std::holds_alternative<std::vector<coco::Polygon>>(resized.objects.segmentations[0]));
 }
 
-TEST(ResizeShortestEdge, AntialiasesWholeImagesInDetectron2Style) {
+TEST(ResizeShortestEdge, MatchesDetectron2Style) {
   Rng rng{1};
   ResizeShortestEdge stage{.short_side = {50}, .max_side = 300, .style = ResizeStyle::detectron2};
   EXPECT_EQ(decode_for(stage, /*reduced=*/true).short_side, 0);
@@ -109,7 +109,7 @@ TEST(ResizeShortestEdge, AntialiasesWholeImagesInDetectron2Style) {
   EXPECT_EQ(sampled.image.resampling(), Resampling::opencv);
 }
 
-TEST(ResizeShortestEdge, MakesSquaresWhateverTheShapeWas) {
+TEST(ResizeShortestEdge, MakesSquaresOfAnyShape) {
   Rng rng{1};
   const ResizeShortestEdge stage{.short_side = {40}, .max_side = 30, .style = ResizeStyle::square};
   const auto sample = stage(sample_of(80, 20, {4, 2, 8, 6}), rng);
@@ -132,14 +132,14 @@ TEST(ResizeShortestEdge, DrawsChoicesAndRanges) {
   EXPECT_THAT(range, ElementsAre(10, 11, 12, 13, 14, 15));
 }
 
-TEST(ResizeShortestEdge, RefusesARangeThatIsNone) {
+TEST(ResizeShortestEdge, RejectsInvalidRange) {
   EXPECT_THROW((ResizeShortestEdge{.short_side = {40}, .range = true}.check()),
                std::invalid_argument);
   EXPECT_THROW((ResizeShortestEdge{.short_side = {50, 40}, .range = true}.check()),
                std::invalid_argument);
 }
 
-TEST(GroupByAspectRatio, CountsTheBoundsThatTheRatioPasses) {
+TEST(GroupByAspectRatio, CountsBoundsBelowRatio) {
   const GroupByAspectRatio two, three{.bounds = {0.8, 1.25}}, one{.bounds = {}};
   EXPECT_EQ(two.groups(), 2U);
   EXPECT_EQ(two(sample_of(40, 20)), 1U);
@@ -179,7 +179,7 @@ std::vector<cv::Size> random_shapes(Rng& rng, int count) {
   return shapes;
 }
 
-TEST(RatioBounds, PadNoMoreThanAnyOtherTwoCuts) {
+TEST(RatioBounds, MinimisePadding) {
   Rng rng{4};
   for (int round = 0; round < 50; ++round) {
     const auto shapes = random_shapes(rng, 12);
@@ -193,13 +193,13 @@ TEST(RatioBounds, PadNoMoreThanAnyOtherTwoCuts) {
   }
 }
 
-TEST(RatioBounds, AreNoneForOneGroupOrOneShape) {
+TEST(RatioBounds, EmptyForOneGroupOrShape) {
   Rng rng{5};
   EXPECT_TRUE(ratio_bounds(random_shapes(rng, 30), 1).empty());
   EXPECT_TRUE(ratio_bounds(std::vector(30, cv::Size(640, 480)), 4).empty());
 }
 
-TEST(RatioBounds, NeverPadMoreForMoreGroupsHoweverManyImages) {
+TEST(RatioBounds, PadLessWithMoreGroups) {
   Rng rng{6};
   const auto shapes = random_shapes(rng, 3000);
   double before = padding(shapes, {});
@@ -213,7 +213,7 @@ TEST(RatioBounds, NeverPadMoreForMoreGroupsHoweverManyImages) {
   }
 }
 
-TEST(ShapeBuckets, WasteLessOfBatchesOfRealPhotos) {
+TEST(ShapeBuckets, ReducePaddingOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   auto options = coco_mini({80}, 133);
   options.divisor = 1;
@@ -234,7 +234,7 @@ TEST(ShapeBuckets, WasteLessOfBatchesOfRealPhotos) {
   EXPECT_LT(six, 0.6 * two);
 }
 
-TEST(Filter, LetsThroughImagesOfSomeSizeWithEnoughObjects) {
+TEST(Filter, PassesLargeImagesWithEnoughObjects) {
   auto sample = sample_of(20, 10, {1, 2, 5, 9});
   EXPECT_TRUE(Filter{}(sample));
   EXPECT_TRUE((Filter{.min_objects = 1, .min_object_side = 4, .min_side = 10}(sample)));
@@ -245,7 +245,7 @@ TEST(Filter, LetsThroughImagesOfSomeSizeWithEnoughObjects) {
   EXPECT_FALSE((Filter{.min_objects = 1}(sample))) << "a crowd is no object";
 }
 
-TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
+TEST(Pad, PlacesSamplesInCornerOfZeros) {
   const Pad pad{.divisor = 8};
   { std::memset(batch_memory().acquire(1).get(), 77, 1); }  // fills the buffer that is reused below
   const auto batch = pad({sample_of(9, 5), sample_of(3, 12)});
@@ -265,7 +265,7 @@ TEST(Pad, PutsSamplesInTheCornerAndZeroAround) {
   EXPECT_EQ(batch.objects[1].boxes[0], (Box{1, 2, 3, 4}));
 }
 
-TEST(Pad, TakesTheSmallestShapeThatFits) {
+TEST(Pad, ChoosesSmallestFittingShape) {
   const Pad pad{.shapes = {"32x32", "16x8", "8x16"}};
   const auto shape = [&](int width, int height) {
     const auto batch = pad({sample_of(width, height), sample_of(3, 3)});
@@ -274,17 +274,17 @@ TEST(Pad, TakesTheSmallestShapeThatFits) {
   EXPECT_EQ(shape(16, 8), std::pair(16, 8));
   EXPECT_EQ(shape(5, 9), std::pair(8, 16));
   EXPECT_EQ(shape(9, 9), std::pair(32, 32));
-  EXPECT_THAT([&] { shape(33, 3); }, ThrowsMessage<ConfigError>(AllOf(
-                                         HasSubstr("33 x 3 pixels"),
-                                         HasSubstr("fit into none of the shapes 32x32, 16x8"))));
+  EXPECT_THAT([&] { shape(33, 3); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("33 x 3 pixels"), HasSubstr("none of the shapes 32x32, 16x8"))));
 }
 
-TEST(Pad, RefusesAShapeThatIsNone) {
+TEST(Pad, RejectsInvalidShape) {
   for (const auto* text : {"1344", "800x", "0x5", "8x8x8", "wide", "99999x1"})
     EXPECT_THROW(Pad{.shapes = {text}}.check(), std::invalid_argument) << text;
 }
 
-TEST(Digest, SeesEveryPartOfABatch) {
+TEST(Digest, CoversEveryPartOfBatch) {
   const auto batch = [] { return Pad{}({sample_of(9, 5), sample_of(3, 12)}); };
   void (*const changes[])(Batch&) = {
       [](Batch& b) { b.pixels[100] ^= 1; },

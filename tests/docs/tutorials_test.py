@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Follows a tutorial from an empty folder to its end, as its text says.
+"""Follows a tutorial from an empty folder to its end.
 
-usage: tutorials_test.py BUILD NAME    the tutorial NAME of docs/tutorials.md, with BUILD installed
+usage: tutorials_test.py BUILD NAME    follows a part of docs/tutorials.md with BUILD installed
 
-Its part of the page is followed in order: files are written and changed, bash runs the commands.
-Output that the page shows must have been printed, except for numbers. The tutorial of losses
-continues the one of detectors and runs after it here.
+Writes and changes the files and runs the commands with bash, in the order of the page. Commands
+must print the output that the page shows, except numbers. The tutorial on losses continues the one
+on detectors and is followed after it.
 """
 
 import os
@@ -24,30 +24,30 @@ NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
 
 
 def changed(text: str, snippet: Snippet) -> str:
-    """A file with the changes of a diff, whose parts are found by their lines."""
+    """Returns a file with the changes of a diff, whose parts are found by their lines."""
     for part in re.split(r"^@@.*\n", snippet.text, flags=re.MULTILINE):
         lines = part.splitlines(keepends=True)
         old = "".join(line[1:] or "\n" for line in lines if line[0] != "+")
         new = "".join(line[1:] or "\n" for line in lines if line[0] != "-")
         if text.count(old) != 1:
-            sys.exit(f"{snippet.place}: {snippet.rest} has {text.count(old)} places for\n{old}")
+            sys.exit(f"{snippet.place}: {snippet.rest} contains {text.count(old)} times\n{old}")
         text = text.replace(old, new)
     return text
 
 
-def check_output(snippet: Snippet, said: str) -> None:
-    """Its lines are among those that were printed, in this order, with any figures in them, and
-    anything in place of `...`."""
-    printed = iter(NUMBER.sub("#", said).splitlines())
+def check_output(snippet: Snippet, output: str) -> None:
+    """Checks that the output contains the snippet's lines in order, with any numbers, and any text
+    in place of `...`."""
+    printed = iter(NUMBER.sub("#", output).splitlines())
     for line in snippet.text.splitlines():
         wanted = ".*".join(map(re.escape, NUMBER.sub("#", line).strip().split("...")))
         if wanted not in ("", ".*") and not any(re.search(wanted, one) for one in printed):
-            sys.exit(f"{snippet.place}: nothing printed\n  {line}\nafter what the lines before it "
-                     f"stand for. Printed was\n{said}")
+            sys.exit(f"{snippet.place}: line not printed, or not in this order:\n  {line}\n"
+                     f"Output:\n{output}")
 
 
 def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None:
-    said = ""
+    output = ""
     found = [snippet for snippet in snippets(ROOT, pathlib.Path("docs/tutorials.md"))
              if snippet.part == f"A {name} of your own"]
     if not found:
@@ -59,16 +59,17 @@ def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None
         elif snippet.how == "diff":
             file.write_text(changed(file.read_text(), snippet))
         elif snippet.how == "output":
-            check_output(snippet, said)
+            check_output(snippet, output)
         elif snippet.language == "sh" and snippet.how != "no":
             print(snippet.text, end="", flush=True)
             ended = subprocess.run(["bash", "-e", "-c", snippet.text], cwd=folder, env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    timeout=3000)
-            said = ended.stdout
+            output = ended.stdout
             if ended.returncode != (2 if snippet.how == "fails" else 0):
-                sys.exit(f"{snippet.place}: exit code {ended.returncode} of\n{snippet.text}{said}")
-            print(said, flush=True)
+                sys.exit(f"{snippet.place}: exit code {ended.returncode} of\n{snippet.text}"
+                         f"{output}")
+            print(output, flush=True)
 
 
 def main() -> None:

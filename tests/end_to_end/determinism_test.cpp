@@ -27,7 +27,7 @@ struct Bytes {
   std::string weights, detections;
 };
 
-TEST_F(Determinism, WeightsAndDetectionsDependOnNeitherFlowThreadsNorTheModeOfEvaluation) {
+TEST_F(Determinism, IgnoresThreadsAndEvaluationMode) {
   const auto data = make_data();
   const auto train = [&](const std::string& name, const Words& settings) {
     const auto output = in_folder(name);
@@ -56,7 +56,7 @@ TEST_F(Determinism, WeightsAndDetectionsDependOnNeitherFlowThreadsNorTheModeOfEv
     EXPECT_TRUE(six_steps(mode) == inline_mode) << mode;
 }
 
-TEST_F(Determinism, ReachedTargetsEndARunWithACheckpointAndExitCode0) {
+TEST_F(Determinism, StopsAtReachedTargets) {
   const auto data = make_data();
   const auto with = [&](const std::string& targets) {
     return trainer(on(
@@ -65,9 +65,9 @@ TEST_F(Determinism, ReachedTargetsEndARunWithACheckpointAndExitCode0) {
          "callbacks.evaluate.every=\"2 steps\"", "callbacks.evaluate.targets={" + targets + "}"}));
   };
   const auto run = successful(with("\"bbox/AP\" = 0.0, \"segm/AP\" = 0.0"));
-  EXPECT_THAT(run.err, HasSubstr("stopped by the targets that it reached (bbox/AP 0."));
+  EXPECT_THAT(run.err, ContainsRegex("targets[^\n]*bbox/AP[^\n]* 0\\."));
   EXPECT_EQ(last_checkpoint(in_folder("runs")).filename(), "step-000002");
-  expect_error(with("\"bbox/AQ\" = 0.1"), 2, "did you mean 'bbox/AP'?");
+  expect_error(with("\"bbox/AQ\" = 0.1"), 2, "'bbox/AP'");
 }
 
 }  // namespace

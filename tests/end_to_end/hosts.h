@@ -76,6 +76,6 @@ class Hosts {
 };
 
 inline constexpr const char* kNoHosts =
-    "no network namespaces with bridges can be made here (needs root, iproute2 and util-linux)";
+    "cannot create network namespaces with bridges (needs root, iproute2 and util-linux)";
 
 }  // namespace millrace::testing

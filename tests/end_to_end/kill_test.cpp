@@ -63,7 +63,7 @@ class Kill : public Training {
   }
 };
 
-TEST_F(Kill, AtThirtyInstants) { kill_at(30, 1); }
+TEST_F(Kill, LeavesSameBytesAfterThirtyKills) { kill_at(30, 1); }
 
 }  // namespace
 }  // namespace millrace::testing

@@ -6,7 +6,7 @@ namespace {
 
 using Overfit = Training;
 
-TEST_F(Overfit, TwoImagesToABoxAndMaskApAboveNineTenths) {
+TEST_F(Overfit, ReachesHighApOnTwoImages) {
   const auto scores = scores_after("configs/maskrcnn.toml", overfitting(/*epochs=*/400));
   EXPECT_GT(ap(scores, "bbox"), 0.9);
   EXPECT_GT(ap(scores, "segm"), 0.9);

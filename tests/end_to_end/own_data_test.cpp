@@ -132,7 +132,7 @@ void write_labelme(const fs::path& coco, const fs::path& to) {
 
 class OwnData : public Training, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(OwnData, TrainsFromTheFolderAlone) {
+TEST_P(OwnData, TrainsFromFolderOfEachFormat) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   const std::string format = GetParam();

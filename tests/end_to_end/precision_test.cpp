@@ -7,7 +7,7 @@ namespace {
 
 using Precision = Training;
 
-TEST_F(Precision, Bf16LearnsWhatFp32Learns) {
+TEST_F(Precision, Bf16LearnsLikeFp32) {
   const auto scores = [&](const std::string& precision) {
     return scores_after("configs/maskrcnn.toml",
                         overfitting(/*epochs=*/400) + Words{"train.precision=" + precision});

@@ -33,7 +33,7 @@ void make_subset(const fs::path& from, const fs::path& to, std::size_t count) {
   fs::create_directory_symlink(fs::absolute(from / "train2017"), to / "train2017");
 }
 
-TEST_F(RealPhotos, TwentyAreLearnedToAnApAboveEightTenths) {
+TEST_F(RealPhotos, ReachesHighApOnTwentyPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   const auto data = in_folder("photos");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""In the place of ssh and sshd, between hosts that are network namespaces of this machine:
+"""Replaces ssh and sshd between hosts that are network namespaces of this machine:
 
-  rsh.py serve           as the first process of a host
-  rsh.py HOST COMMAND    runs a command there, and ends as it ends; 255: the connection was lost
+  rsh.py serve           runs as the first process of a host
+  rsh.py HOST COMMAND    runs a command there; exit code of the command, or 255 = connection lost
 """
 import socket
 import struct
@@ -14,7 +14,7 @@ PORT = 2222
 
 
 def pump(read, write, close=lambda: None):
-    """A thread that copies until the end of its input."""
+    """Returns a thread that copies until the end of its input."""
     def copy():
         try:
             while data := read(65536):
@@ -31,7 +31,7 @@ def pump(read, write, close=lambda: None):
 
 
 def answer(connection):
-    """Sends frames: what kind (1 output, 2 errors, 0 exit code), how many bytes, the bytes."""
+    """Sends frames: kind (1 = output, 2 = errors, 0 = exit code), number of bytes, bytes."""
     lock = threading.Lock()
 
     def send(kind, data):
@@ -82,4 +82,4 @@ if __name__ == "__main__":
     code = call(sys.argv[1], " ".join(sys.argv[2:]).encode())
     sys.stdout.flush()
     import os
-    os._exit(code if code >= 0 else 128 - code)  # not waiting for a thread that reads
+    os._exit(code if code >= 0 else 128 - code)  # without waiting for reading threads

@@ -57,7 +57,7 @@ class SameBytesAlways : public SameBytes {
   }
 };
 
-TEST_F(SameBytesAlways, WhateverTheDetector) {
+TEST_F(SameBytesAlways, WithEveryDetector) {
   make_data();
   for (const auto* name : {"maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"})
     expect_same({std::string("configs/") + name + ".toml", on_samples()}, {2, 4});
@@ -65,7 +65,7 @@ TEST_F(SameBytesAlways, WhateverTheDetector) {
   expect_same({"configs/rtdetr.toml", on_samples({"data.short_side=96"})}, {4});
 }
 
-TEST_F(SameBytesAlways, WhateverTheArithmetic) {
+TEST_F(SameBytesAlways, WithEveryOptimizerAndPrecision) {
   make_data();
   for (const Words& settings : {Words{"optimizer.type='adamw'", "optimizer.lr=1e-3",
                                       "callbacks.validation_loss.every='2 steps'"},
@@ -78,13 +78,13 @@ TEST_F(SameBytesAlways, WhateverTheArithmetic) {
   expect_same({"configs/maskrcnn.toml", on_samples({"train.micro_batch=2"})}, {2});
 }
 
-TEST_F(SameBytesAlways, OfFiftyStepsOnRealPhotos) {
+TEST_F(SameBytesAlways, AfterFiftyStepsOnRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   expect_same(photos(), {2, 4, 8});
 }
 
-TEST_F(SameBytesAlways, OfARunThatIsKilledAndThatOtherNumbersOfRanksGoOnWith) {
+TEST_F(SameBytesAlways, AfterKillsWithOtherRanks) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   auto recipe = photos();

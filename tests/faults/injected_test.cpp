@@ -13,7 +13,7 @@ namespace {
 
 using Faulty = Mpirun;
 
-TEST_F(Faulty, NetworkToDataServersChangesNoWeight) {
+TEST_F(Faulty, NetworkKeepsWeights) {
   const auto data = make_data();
   const Words small = {"data.short_side=64", "data.max_side=96", "data.batch_size=1"};
   const auto train = [&](const std::string& runs, const Words& settings) {
@@ -56,7 +56,7 @@ class LateRanks : public Mpirun {
   }
   /// Waits until the status reports an exchange with a late rank for which `holds` is true.
   template <class Condition>
-  bool comes_to_tell(Condition holds) {
+  bool reports_late(Condition holds) {
     return comes_to([&] {
       if (!fs::exists(run_ / "status" / "rank-1.json")) return false;
       last_ = successful(trainer({"status", run_, "--events", "--json"})).json();
@@ -78,7 +78,7 @@ class LateRanks : public Mpirun {
   Json last_, found_;
 };
 
-TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
+TEST_F(LateRanks, AreReportedWithTheirImage) {
   // Two images are replaced by pipes, so a rank that reads one waits until it is written. The first
   // is written once a rank waits for it. At the second the training stops again, so that its events
   // in between can be read.
@@ -94,15 +94,14 @@ TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
   }
   const auto mpirun = train();
   const auto waits = [&](const Json& one) {
-    return one["goes_on"] == true && one["exchange"] == "agreement on the step" &&
-           one["late_s"] > 0.5;
+    return one["goes_on"] == true && one["late_s"] > 0.5 &&
+           one["doing"].get<std::string>().find("'decode'") != std::string::npos;
   };
-  ASSERT_TRUE(comes_to_tell(waits)) << last_ << read_text(in_folder("log"));
+  ASSERT_TRUE(reports_late(waits)) << last_ << read_text(in_folder("log"));
   const auto late = found_["ranks"];
   ASSERT_EQ(late.size(), 1U) << found_;
   const auto step = found_["of"];
   const std::string doing = found_["doing"];
-  EXPECT_THAT(doing, HasSubstr("waits for data; 'decode' has worked on "));
   const auto slow = std::ranges::find_if(photos, [&](const auto& photo) {
     return doing.find(photo.first.filename().string()) != std::string::npos;
   });
@@ -116,13 +115,12 @@ TEST_F(LateRanks, AreToldWithTheImageThatKeptThem) {
     pipe << photo;
   }
   const auto came = [&](const Json& one) { return one["of"] == step && one["goes_on"] == false; };
-  ASSERT_TRUE(comes_to_tell(came)) << last_ << read_text(in_folder("log"));
+  ASSERT_TRUE(reports_late(came)) << last_ << read_text(in_folder("log"));
   EXPECT_EQ(found_["ranks"], late);
   EXPECT_GT(found_["late_s"], 0.5);
   EXPECT_THAT(found_["doing"].get<std::string>(), HasSubstr(image.filename().string()));
   EXPECT_THAT(successful(trainer({"status", run_, "--events"})).out,
-              AllOf(HasSubstr("Who came last to exchanges"), HasSubstr("it was asked"),
-                    HasSubstr(rank(late[0]) + " came ")));
+              AllOf(HasSubstr(rank(late[0])), HasSubstr(image.filename().string())));
   kill_all(mpirun);
 }
 

@@ -17,6 +17,14 @@ inline std::string host() {
   return name.c_str();
 }
 
+/// Returns the first line of `text` that contains `part`; empty if none does.
+inline std::string line_with(const std::string& text, const std::string& part) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(part) != std::string::npos) return line;
+  return "";
+}
+
 class Mpirun : public Trainer {
  protected:
   Mpirun() {

@@ -38,7 +38,7 @@ struct Fault {
 struct FaultyDetector final : testing::LineDetector {
   explicit FaultyDetector(const Fault& happening) : fault(happening) {}
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
-    if (fault.is("step")) throw Error("the losses cannot be had");
+    if (fault.is("step")) throw Error("losses fail on purpose");
     return LineDetector::compute_losses(batch, step);
   }
   const Fault& fault;
@@ -48,7 +48,7 @@ struct FaultyFlow final : testing::FakeFlow {
   FaultyFlow(const Fault& happening, std::int64_t start)
       : FakeFlow(testing::kEpochImages, start, 1 << 30), fault(happening) {}
   std::optional<Delivery<Batch>> next() override {
-    if (fault.is("data")) throw DataError("photo.jpg", "is no image");
+    if (fault.is("data")) throw DataError("photo.jpg", "not an image");
     return FakeFlow::next();
   }
   bool is_ready(std::chrono::milliseconds wait) override {
@@ -86,7 +86,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
       if (fault.is("kill")) ::raise(SIGKILL);
       if (fault.is("crash")) ::raise(SIGSEGV);
       if (fault.is("stall")) ::raise(SIGSTOP);
-      if (fault.is("callback")) throw Error("the callback cannot go on");
+      if (fault.is("callback")) throw Error("callback fails on purpose");
     };
     list.add("faulty", std::make_unique<testing::LambdaCallback>(callback));
   };

@@ -13,8 +13,8 @@ using ::testing::Not;
 constexpr int kRanks = 3;
 
 /// The recorded reason of a rank that waits for a dead one: mpirun ends it, or the rank times out
-/// first.
-const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("was given up after"));
+/// first, at the sixth step.
+const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("step 6"));
 
 class Faults : public Mpirun {
  protected:
@@ -41,12 +41,19 @@ class Faults : public Mpirun {
   std::string why(const std::string& run, int rank) const {
     return events(run, rank).at(0).at("args").at("why");
   }
-  /// Returns the names of the events that were active at that time.
+  /// Returns "KIND NAME" of the events that were active at that time.
   Words went_on(const std::string& run, int rank) const {
     Words names;
     for (const auto& event : events(run, rank))
-      if (event.at("ph") == "B") names.push_back(event.at("name"));
+      if (event.at("ph") == "B")
+        names.push_back(event.at("cat").get<std::string>() + " " +
+                        event.at("name").get<std::string>());
     return names;
+  }
+
+  /// Returns a regular expression of a rank's name.
+  static std::string rank_pattern(int number) {
+    return "rank " + std::to_string(number) + " \\(" + host() + "\\)";
   }
 
   std::string bytes(const std::string& run) const {
@@ -69,58 +76,56 @@ class Faults : public Mpirun {
   }
 };
 
-TEST_F(Faults, AStepThatThrowsEndsAllAndSaysWhose) {
-  expect_end("step", HasSubstr(rank(2) + ": the detector failed in losses: the losses cannot"));
-  EXPECT_THAT(why("faulty", 2), HasSubstr("the losses cannot be had"));
+TEST_F(Faults, ThrowingStepEndsAllRanks) {
+  expect_end("step", ContainsRegex(rank_pattern(2) + "[^\n]*losses fail on purpose"));
+  EXPECT_THAT(why("faulty", 2), HasSubstr("losses fail on purpose"));
 }
 
-TEST_F(Faults, ACallbackThatThrowsEndsAllAndSaysWhose) {
-  expect_end("callback",
-             HasSubstr(rank(2) + ": callback 'faulty' failed in before_step: the callback cannot"));
+TEST_F(Faults, ThrowingCallbackEndsAllRanks) {
+  expect_end("callback", ContainsRegex(rank_pattern(2) +
+                                       "[^\n]*'faulty'[^\n]*before_step[^\n]*fails on purpose"));
 }
 
-TEST_F(Faults, DataThatThrowEndAllAndSayWhose) {
-  expect_end("data", HasSubstr(rank(2) + ": photo.jpg: is no image"));
+TEST_F(Faults, ThrowingDataEndAllRanks) {
+  expect_end("data", HasSubstr(rank(2) + ": photo.jpg: not an image"));
 }
 
-TEST_F(Faults, ARankThatIsKilledEndsAllAndOthersSayWhereTheyWait) {
-  expect_end("kill", ContainsRegex("rank [01] \\(" + host() +
-                                   "\\): SIGTERM while it waits for the other ranks, in "
-                                   "'agreement on the step' of step 6"));
+TEST_F(Faults, KilledRankEndsAllRanks) {
+  expect_end("kill", ContainsRegex("rank [01] \\(" + host() + "\\)[^\n]*SIGTERM[^\n]*step 6"));
   for (const int rank : {0, 1}) {
     EXPECT_THAT(why("faulty", rank), is_of_one_that_waits);
-    EXPECT_THAT(went_on("faulty", rank), Contains("agreement on the step"));
+    EXPECT_THAT(went_on("faulty", rank), Contains(StartsWith("exchange ")));
   }
   EXPECT_FALSE(fs::exists(in_folder("faulty") / "events" / "rank-0002.json"));
 }
 
-TEST_F(Faults, ARankThatCrashesEndsAllAndLeavesItsEvents) {
+TEST_F(Faults, CrashedRankLeavesItsEvents) {
   const auto end = train("crash", "crash");
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(what_is_left("crash"), ::testing::IsEmpty());
   EXPECT_EQ(why("crash", 2), "SIGSEGV");
-  EXPECT_THAT(went_on("crash", 2), Contains("callback faulty"));
+  EXPECT_THAT(went_on("crash", 2), Contains(AllOf(StartsWith("callback "), EndsWith("faulty"))));
   EXPECT_THAT(why("crash", 0), is_of_one_that_waits);
-  EXPECT_THAT(went_on("crash", 0), Contains("agreement on the step"));
+  EXPECT_THAT(went_on("crash", 0), Contains(StartsWith("exchange ")));
 }
 
-TEST_F(Faults, ARankThatStandsStillEndsAllAndIsNamed) {
+TEST_F(Faults, HangingRankEndsAllRanks) {
   for (const std::string fault : {"stall", "late"}) {
     const auto end = train(fault, fault);
     EXPECT_NE(end.exit_code, 0);
-    EXPECT_THAT(end.err,
-                AllOf(HasSubstr(rank(0) + ": 'agreement on the step' of step 6 was given"),
-                      HasSubstr("not heard of: " + rank(2)), HasSubstr("train.rank_timeout")));
+    EXPECT_THAT(line_with(end.err, "train.rank_timeout"),
+                AllOf(HasSubstr(rank(0)), HasSubstr(rank(2)), HasSubstr("step 6")))
+        << end.err;
     EXPECT_THAT(what_is_left(fault), ::testing::IsEmpty());
-    EXPECT_THAT(why(fault, 0), HasSubstr("'agreement on the step' of step 6 was given up after"));
+    EXPECT_THAT(why(fault, 0), HasSubstr("step 6"));
     EXPECT_EQ(why(fault, 2), "SIGTERM");  // mpirun resumes a stopped process to end it
     if (fault == "late") {
-      EXPECT_THAT(went_on(fault, 2), Contains("data"));
+      EXPECT_THAT(went_on(fault, 2), Contains(StartsWith("data ")));
     }
   }
 }
 
-TEST_F(Faults, DoesTrainTheSameWithLateRanks) {
+TEST_F(Faults, LateRanksKeepTheBytes) {
   for (const std::string name : {"slow", "none"}) {
     const auto end = train(name, name);
     ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -129,7 +134,7 @@ TEST_F(Faults, DoesTrainTheSameWithLateRanks) {
 }
 
 /// A signal to mpirun reaches the ranks, which save and end.
-TEST_F(Faults, ASignalToMpirunSavesTheTrainingAndItIsResumed) {
+TEST_F(Faults, SavesAndResumesOnSignal) {
   const auto lines = [&] {
     const auto text = read_text(in_folder("stopped") / "metrics.jsonl");
     return std::ranges::count(text, '\n');

@@ -12,7 +12,7 @@ class Scaling : public Mpirun {
   }
 };
 
-TEST_F(Scaling, TrainsWithEachNumberOfRanksAndKeepsTheImagesOfAStep) {
+TEST_F(Scaling, KeepsImagesPerStep) {
   const auto all =
       successful(run(MILLRACE_SCALED_RUNS, bench("2,1", {"--json", "--out", in_folder("runs")})))
           .json();
@@ -36,7 +36,7 @@ TEST_F(Scaling, TrainsWithEachNumberOfRanksAndKeepsTheImagesOfAStep) {
   EXPECT_EQ(record.at("used").at("peak_memory_mib").size(), 2);
 }
 
-TEST_F(Scaling, RejectsBatchThatRanksCannotShare) {
+TEST_F(Scaling, RejectsIndivisibleBatch) {
   const auto outcome = run(MILLRACE_SCALED_RUNS, bench("1,3"));
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("data.batch_size"));

@@ -41,8 +41,8 @@ class TrainerRanks : public Mpirun {
                      run("runs", {"train.max_steps=40", "train.rank_timeout='10 seconds'",
                                   "callbacks.watchdog.after=\"3 seconds\""}));
     EXPECT_EQ(end.exit_code, 1);
-    EXPECT_THAT(end.err, AllOf(HasSubstr("training has stood still for"),
-                               HasSubstr("has worked on " + data_.string())));
+    // The watchdog names the stage and its image.
+    EXPECT_THAT(line_with(end.err, "stage 'decode'"), HasSubstr(data_.string())) << end.err;
     return end;
   }
 
@@ -52,12 +52,13 @@ class TrainerRanks : public Mpirun {
   }
 };
 
-TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
+TEST_F(TrainerRanks, HaveOneRunFolderAndOneLog) {
   const auto first = ranks(2, MILLRACE_TRAINER, run("first"));
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_THAT(first.err, AllOf(HasSubstr(rank(0) + ": local rank 0 of 2, cpu, "),
-                               HasSubstr(rank(1) + ": local rank 1 of 2, cpu, ")));
-  EXPECT_EQ(first.err.find("run folder"), first.err.rfind("run folder"));  // logged once
+  EXPECT_THAT(first.err, AllOf(HasSubstr(rank(0)), HasSubstr(rank(1))));
+  const auto saved = first.err.find("step-000002");
+  EXPECT_NE(saved, std::string::npos);
+  EXPECT_EQ(saved, first.err.rfind("step-000002"));  // logged once
   EXPECT_FALSE(fs::exists(in_folder("first") / "maskrcnn-2"));
   ASSERT_EQ(ranks(2, MILLRACE_TRAINER, run("second")).exit_code, 0);
   EXPECT_TRUE(weights("first") == weights("second"));
@@ -68,19 +69,20 @@ TEST_F(TrainerRanks, HaveOneRunFolderOneLogAndTheSameBytesEveryTime) {
   const auto resumed = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_TRUE(weights("first") == weights("third"));
-  EXPECT_THAT(resumed.err, Not(HasSubstr("ranks: was")));
+  EXPECT_THAT(resumed.err, Not(ContainsRegex("ranks[^\n]*learning rate")));
 
   resume = run("third", {"train.max_steps=5"});
   resume.push_back("--resume");
-  EXPECT_THAT(trainer(resume).err, ContainsRegex("ranks: was 2, is 1.* [0-9]+ images? .* [0-9.]+"));
+  EXPECT_THAT(trainer(resume).err, ContainsRegex("ranks[^\n]*[0-9]+ images?[^\n]*learning rate"));
 }
 
-TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
+TEST_F(TrainerRanks, RejectResumeWithoutRun) {
   auto resume = run("runs", {"train.max_steps=2"});
   resume.push_back("--resume");
   const auto refused = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("there is no run of 'maskrcnn' with a checkpoint in "));
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("--resume"), HasSubstr("'maskrcnn'"),
+                                 HasSubstr(in_folder("runs").string())));
   EXPECT_FALSE(fs::exists(in_folder("runs")));
 
   resume.back() += "=auto";
@@ -88,7 +90,7 @@ TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
   EXPECT_EQ(started.exit_code, 0) << started.err;
   const auto again = ranks(2, MILLRACE_TRAINER, resume);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("maskrcnn-1 is done, after step 2"));
+  EXPECT_THAT(again.err, AllOf(HasSubstr("maskrcnn-1"), HasSubstr("step 2")));
   const auto record = read_json(in_folder("runs") / "maskrcnn-1" / "record.json");
   ASSERT_EQ(record.at("starts").size(), 1);
   const auto& used = record.at("used");
@@ -103,7 +105,7 @@ TEST_F(TrainerRanks, WithoutARunToResumeAreRefusedOrStartOne) {
   }
 }
 
-TEST_F(TrainerRanks, OfDifferentConfigurationsAreRefusedWithTheKey) {
+TEST_F(TrainerRanks, RejectDifferentConfigurations) {
   auto arguments = run("runs");
   std::vector<std::string> all = {"--oversubscribe", "-np", "1", MILLRACE_TRAINER};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -112,12 +114,12 @@ TEST_F(TrainerRanks, OfDifferentConfigurationsAreRefusedWithTheKey) {
   all.insert(all.end(), arguments.begin(), arguments.end());
   const auto end = Trainer::run(MILLRACE_MPIEXEC, all);
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.err, AllOf(HasSubstr(rank(1) + " has another configuration than " + rank(0)),
-                             HasSubstr("optimizer.lr is 0.5 there")));
+  EXPECT_THAT(end.err, AllOf(HasSubstr(rank(1)), HasSubstr(rank(0)),
+                             ContainsRegex("optimizer\\.lr[^\n]* 0\\.5")));
   EXPECT_FALSE(fs::exists(in_folder("runs")));
 }
 
-TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
+TEST_F(TrainerRanks, EvaluateLikeOneProcess) {
   ASSERT_EQ(trainer(run("run")).exit_code, 0);
   const auto eval = [&](const std::string& out) {
     // One thread each, as for ranks that share the cores, since the division of sums among threads
@@ -138,16 +140,17 @@ TEST_F(TrainerRanks, EvaluateToTheBytesOfOneProcess) {
   EXPECT_TRUE(read_text(in_folder("alone")) == read_text(in_folder("together")));
 }
 
-TEST_F(TrainerRanks, EndWhereOneImageNeverComes) {
+TEST_F(TrainerRanks, EndIfOneImageNeverArrives) {
   // The first timeout is that of the rank that waits for the image, or of the rank that waits for
   // that rank.
-  EXPECT_THAT(train_with_pipes(1).err,
-              AnyOf(HasSubstr("not heard of: rank "), HasSubstr("no training data for ")));
+  EXPECT_THAT(train_with_pipes(1).err, HasSubstr("train.rank_timeout"));
 }
 
-TEST_F(TrainerRanks, EndWhereNoImageComes) {
-  EXPECT_THAT(train_with_pipes(8).err, AllOf(HasSubstr("no training data for "),
-                                             HasSubstr("'decode' works on " + data_.string())));
+TEST_F(TrainerRanks, EndIfNoImageArrives) {
+  const auto log = train_with_pipes(8).err;
+  EXPECT_THAT(line_with(log, "train.rank_timeout"),
+              AllOf(HasSubstr("'decode'"), HasSubstr(data_.string())))
+      << log;
 }
 
 }  // namespace

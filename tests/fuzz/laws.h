@@ -16,12 +16,12 @@
 #include <string_view>
 
 /// Aborts the run like a crash if the condition is false, so that libFuzzer keeps the input.
-#define MILLRACE_LAW(holds)                                                    \
-  do {                                                                         \
-    if (!(holds)) {                                                            \
-      std::fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #holds); \
-      std::abort();                                                            \
-    }                                                                          \
+#define MILLRACE_LAW(holds)                                                      \
+  do {                                                                           \
+    if (!(holds)) {                                                              \
+      std::fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #holds); \
+      std::abort();                                                              \
+    }                                                                            \
   } while (false)
 
 namespace millrace::fuzz {

@@ -12,7 +12,7 @@ class CheckGpu : public Trainer {
   }
 };
 
-TEST_F(CheckGpu, ShowsTheDeviceAndRunsTests) {
+TEST_F(CheckGpu, ReportsDeviceAndRunsTests) {
   const auto end = check({"--", "--gtest_filter=Tools.*"});
   EXPECT_THAT(end.out,
               AllOf(ContainsRegex("the device +of the tests' own"), HasSubstr("libtorch")));
@@ -20,7 +20,7 @@ TEST_F(CheckGpu, ShowsTheDeviceAndRunsTests) {
   EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools.NameTheDevice"));
 }
 
-TEST_F(CheckGpu, PrintsJsonAlone) {
+TEST_F(CheckGpu, PrintsOnlyJson) {
   const auto end = check({"--json", "--", "--gtest_filter=Tools.*"});
   const auto found = Json::parse(end.out);
   EXPECT_EQ(found.at("device"), "other");
@@ -28,12 +28,12 @@ TEST_F(CheckGpu, PrintsJsonAlone) {
   EXPECT_EQ(fs::path(found.at("tests")).filename(), "gpu_tests");
 }
 
-TEST_F(CheckGpu, EndsWithTheCodeOfTheTests) {
+TEST_F(CheckGpu, ReturnsExitCodeOfTests) {
   EXPECT_EQ(check({"--", "--gtest_list_tests"}).exit_code, 0);
   EXPECT_EQ(check({"--", "--unknown"}).exit_code, 109);
 }
 
-TEST_F(CheckGpu, RejectsAnInstallationWithoutTests) {
+TEST_F(CheckGpu, RejectsInstallationWithoutTests) {
   const auto built = fs::path(MILLRACE_TRAINER).parent_path() / "trainer-torch";
   std::error_code other_disk;
   fs::create_hard_link(built, in_folder("trainer-torch"), other_disk);
@@ -44,7 +44,7 @@ TEST_F(CheckGpu, RejectsAnInstallationWithoutTests) {
   EXPECT_THAT(end.err, HasSubstr(in_folder("gpu_tests").string()));
 }
 
-TEST_F(CheckGpu, RejectsAMissingDevice) {
+TEST_F(CheckGpu, RejectsMissingDevice) {
   expect_error(trainer({"check-gpu", "--plugin", "none.so"}), 2, "'none.so'");
   expect_error(trainer({"check-gpu", "--device", "tpu", "--plugin", OTHER_DEVICE_PLUGIN}), 2,
                "--device tpu");

@@ -14,11 +14,10 @@
 namespace millrace::testing {
 
 void TestedDevice::add_options(CLI::App& app) {
-  app.add_option("--device", kind, "the kind of device, as train.device names it")
-      ->capture_default_str();
+  app.add_option("--device", kind, "type of device, as in train.device")->capture_default_str();
   app.add_option("--plugin", plugin, "the plug-in with the device's operators")
       ->capture_default_str();
-  app.add_flag("--small", small, "tiny models and few steps");
+  app.add_flag("--small", small, "use tiny models and few steps");
 }
 
 void TestedDevice::open(std::int64_t local_rank) {

@@ -58,7 +58,7 @@ class Operators : public OnDevice {
     const auto expected = results(at::kCPU), found = results(device_), again = results(device_);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_TRUE(same(again[i], found[i])) << "tensor " << i << " of a second run";
+      EXPECT_TRUE(same(again[i], found[i])) << "tensor " << i << " of the second run";
       EXPECT_LE(error_of(found[i].cpu(), expected[i]), tolerance) << "tensor " << i;
     }
   }
@@ -70,7 +70,7 @@ class Operators : public OnDevice {
   }
 };
 
-TEST_F(Operators, NmsMatchesCpu) {
+TEST_F(Operators, MatchesCpuNms) {
   for (const auto count : counts())
     for (const std::int64_t groups : {1, 9}) {
       auto all = random_boxes(count, 400, 120, 1);
@@ -182,12 +182,12 @@ TEST_F(Matching, MatchesCpuForSeveralImages) {
   for (const auto count : counts())
     compare_images(fmt::format("{} boxes of each", count), random_boxes(40, 500, 200, 1),
                    {0, 17, 17, 40}, random_boxes(3 * count, 500, 200, 2).view({3, count, 4}));
-  compare_images("the same boxes in each", random_boxes(40, 500, 200, 1), {0, 0, 40},
+  compare_images("same boxes in each image", random_boxes(40, 500, 200, 1), {0, 0, 40},
                  random_boxes(small_ ? 101 : 20'001, 500, 200, 2).unsqueeze(0).expand({2, -1, -1}));
   compare_images("no truth", at::zeros({0, 4}), {0, 0}, random_boxes(10, 500, 200, 2).unsqueeze(0));
 }
 
-TEST_F(Operators, DrawsMatchCpu) {
+TEST_F(Operators, MatchesCpuSampling) {
   for (const std::int64_t count : {1, 1023, 1024, 1025, small_ ? 3000 : 268569}) {
     const auto labels = random_values({3, count}, -1, 2, 9).floor().to(at::kChar);
     labels[1].fill_(-1);
@@ -257,7 +257,7 @@ class RoiAlign : public Operators, public ::testing::WithParamInterface<at::Scal
   }
 };
 
-TEST_P(RoiAlign, MatchesCpuWithItsGradient) {
+TEST_P(RoiAlign, MatchesCpuWithGradient) {
   for (const auto count : counts()) compare_pooled(count, small_ ? 3 : 256, {7, 7, 0.25, 2, true});
   const auto count = small_ ? 20 : 300;
   for (const bool aligned : {false, true})
@@ -273,7 +273,7 @@ TEST_P(RoiAlign, MatchesCpuWithItsGradient) {
   compare_pooled(5, 8, {14, 128, 0.25, 0, true});
 }
 
-TEST_P(RoiAlign, RejectsMoreCellsThanFit) {
+TEST_P(RoiAlign, RejectsTooManyCells) {
   if (!tested().on_cuda()) GTEST_SKIP() << "a limit of plugins/cuda";
   EXPECT_THROW(pooled({1, 8, {257, 7, 0.25, 0, true}, GetParam()}, device_), std::invalid_argument);
 }
@@ -294,7 +294,7 @@ coco::Polygon star(std::size_t points, Rng& rng) {
   return polygon;
 }
 
-TEST_F(Operators, MaskTargetsMatchCpu) {
+TEST_F(Operators, MatchesCpuMaskTargets) {
   for (const auto count : counts()) {
     Rng rng{11};
     std::vector<coco::Segmentation> shapes;
@@ -318,7 +318,7 @@ TEST_F(Operators, MaskTargetsMatchCpu) {
   }
 }
 
-TEST_F(Operators, FocalLossMatchesCpuWithItsGradient) {
+TEST_F(Operators, MatchesCpuFocalLossWithGradient) {
   for (const auto count : counts())
     for (const std::int64_t classes : {1, 7, 80})
       for (const double gamma : {0., 1.5, 2.}) {
@@ -335,7 +335,7 @@ TEST_F(Operators, FocalLossMatchesCpuWithItsGradient) {
       }
 }
 
-TEST_F(Operators, NormalizedPixelsHaveTheCpusBits) {
+TEST_F(Operators, MatchesCpuNormalizationBitwise) {
   for (const int images : {1, 3, 70}) {  // more than one kernel launch handles
     Batch batch{.height = 33, .width = 47};
     for (int i = 0; i < images; ++i)
@@ -355,7 +355,7 @@ TEST_F(Operators, NormalizedPixelsHaveTheCpusBits) {
   }
 }
 
-TEST_F(Operators, ConvolutionEpilogueMatchesCpu) {
+TEST_F(Operators, MatchesCpuConvolutionEpilogue) {
   static const auto op =
       dispatched<void(const at::Tensor&, const std::optional<at::Tensor>&,
                       const std::optional<at::Tensor>&, bool)>("millrace::finish_convolution_");
@@ -381,7 +381,7 @@ TEST_F(Operators, ConvolutionEpilogueMatchesCpu) {
                   });
 }
 
-TEST_F(Operators, ConvolutionMatchesCpuWithItsGradient) {
+TEST_F(Operators, MatchesCpuConvolutionWithGradient) {
   for (const bool add : {false, true})
     compare(add ? "with a sum" : "alone", 3e-3, [&](at::Device on) -> Tensors {  // TF32 has 10 bits
       const auto values = [&](at::IntArrayRef sizes, std::uint64_t seed) {
@@ -401,7 +401,7 @@ TEST_F(Operators, ConvolutionMatchesCpuWithItsGradient) {
     });
 }
 
-TEST_F(Operators, EachHasATest) {
+TEST_F(Operators, HaveTests) {
   const std::set<std::string> known{
       "millrace::normalize", "millrace::finish_convolution_", "millrace::nms",
       "millrace::proposals", "millrace::match", "millrace::label_counts", "millrace::ranked_labels",
@@ -412,7 +412,7 @@ TEST_F(Operators, EachHasATest) {
       "millrace::roi_align_add_gradients_"};
   for (const auto& op : c10::Dispatcher::singleton().getAllOpNames())
     EXPECT_TRUE(!op.name.starts_with("millrace::") || known.contains(op.name))
-        << op.name << " has no test here";
+        << op.name << " has no test";
 }
 
 // The plug-in's functions that `trainer check-gpu` and trainings use.
@@ -423,7 +423,7 @@ class Tools : public OnDevice {
 
 TEST_F(Tools, NameTheDevice) { EXPECT_FALSE(make()->facts().empty()); }
 
-TEST_F(Tools, RecordAGraphThatReadsTheSameMemory) {
+TEST_F(Tools, RecordsGraphOfSameMemory) {
   const auto in = at::ones({1000}).to(device_), out = at::zeros({1000}).to(device_);
   const auto graph = make()->recorded([&] { out.copy_(in * 2); });
   in.fill_(3);
@@ -431,7 +431,7 @@ TEST_F(Tools, RecordAGraphThatReadsTheSameMemory) {
   EXPECT_TRUE(same(out.cpu(), at::full({1000}, 6.F)));
 }
 
-TEST_F(Tools, SumOverOneDeviceChangesNothing) {
+TEST_F(Tools, KeepsValuesInSumOverOneDevice) {
   const auto values = random_values({small_ ? 1000 : 16 << 20}, -1, 1, 1).to(device_);
   const auto before = values.clone();
   const auto library = make()->sum_alone(values);

@@ -33,9 +33,9 @@ class RanksUnderMpirun : public Trainer, public ::testing::WithParamInterface<in
 
 TEST_P(RanksUnderMpirun, Agree) {
   if (!tested().missing.empty()) GTEST_SKIP() << tested().missing;
-  if (launcher().empty()) GTEST_SKIP() << "no mpirun in PATH, which starts several ranks";
+  if (launcher().empty()) GTEST_SKIP() << "mpirun not found in PATH";
   if (!gradient_syncs().entries().contains(tested().kind))
-    GTEST_SKIP() << "the plug-in brings no sums of gradients";
+    GTEST_SKIP() << "the plug-in has no gradient sync";
   const auto ranks = GetParam();
   const auto devices = c10::impl::getDeviceGuardImpl(tested().device.type())->deviceCount();
   if (tested().on_cuda() && devices < ranks) GTEST_SKIP() << "fewer than " << ranks << " GPUs";
@@ -61,8 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, RanksUnderMpirun, ::testing::Values(1, 2));
 class OnRanks : public OnDevice {
  protected:
   void SetUp() override {
-    if (!tested().cluster->world())
-      GTEST_SKIP() << "RanksUnderMpirun starts the ranks of this test";
+    if (!tested().cluster->world()) GTEST_SKIP() << "started by RanksUnderMpirun";
     OnDevice::SetUp();
   }
 
@@ -71,7 +70,7 @@ class OnRanks : public OnDevice {
   const Cluster& cluster_ = *tested().cluster;
 };
 
-TEST_F(OnRanks, SumOverAllRanks) {
+TEST_F(OnRanks, SumsOverAllRanks) {
   const auto sync = make_gradient_sync(device_.type(), cluster_);
   const auto ranks = static_cast<double>(cluster_.size());
   for (const auto type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16})
@@ -88,7 +87,7 @@ TEST_F(OnRanks, SumOverAllRanks) {
     }
 }
 
-TEST_F(OnRanks, SumAsATreeLikeMpi) {
+TEST_F(OnRanks, SumsAsTreeLikeMpi) {
   const auto there = make_gradient_sync(device_.type(), cluster_, SumOrder::tree),
              here = make_gradient_sync(at::kCPU, cluster_);
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16})
@@ -103,7 +102,7 @@ TEST_F(OnRanks, SumAsATreeLikeMpi) {
     }
 }
 
-TEST_F(OnRanks, SyncBnIsBatchNormOfAllImages) {
+TEST_F(OnRanks, MatchesBatchNormOfAllImages) {
   const auto images = cluster_.size();
   const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
@@ -138,7 +137,7 @@ std::vector<double> train(const Cluster& all, at::Device device) {
   return losses;
 }
 
-TEST_F(OnRanks, TrainLikeOneProcess) {
+TEST_F(OnRanks, MatchesTrainingOfOneProcess) {
   const auto together = train(cluster_, device_);
   const auto alone = train(Cluster::alone(), at::kCPU);
   ASSERT_EQ(together.size(), alone.size());

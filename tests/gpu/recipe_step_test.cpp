@@ -84,7 +84,7 @@ class RecipeStep : public OnDevice, public ::testing::WithParamInterface<const c
 
 /// Rounding that breaks a tie differently (which proposal stays) changes a loss by more than the
 /// rounding itself, so one of three batches may differ.
-TEST_P(RecipeStep, HasTheCpusLossesAndGradients) {
+TEST_P(RecipeStep, MatchesCpuLossesAndGradients) {
   const auto settings = Words{sample_data(), "data.batch_size=2", "train.deterministic=true"} +
                         on_tested_device() + as_small_as_asked();
   const Session session(  // sets threads, determinism and precision

@@ -52,7 +52,7 @@ Taken take_step(const Model& of, at::Device device, at::ScalarType type = at::kF
 
 class StepOnDevice : public OnDevice, public ::testing::WithParamInterface<Model> {};
 
-TEST_P(StepOnDevice, HasTheCpusLossesAndGradients) {
+TEST_P(StepOnDevice, MatchesCpuLossesAndGradients) {
   const auto there = take_step(GetParam(), device_), here = take_step(GetParam(), at::kCPU);
   ASSERT_EQ(there.losses.size(), here.losses.size());
   for (const auto& [name, loss] : here.losses)
@@ -62,7 +62,7 @@ TEST_P(StepOnDevice, HasTheCpusLossesAndGradients) {
     EXPECT_TRUE(close(there.gradients.at(name), gradient, 1e-3)) << name;
 }
 
-TEST_P(StepOnDevice, HasTheSameBytesTwice) {
+TEST_P(StepOnDevice, RepeatsSameBytes) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   const auto first = take_step(GetParam(), device_), second = take_step(GetParam(), device_);
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/true);
@@ -71,7 +71,7 @@ TEST_P(StepOnDevice, HasTheSameBytesTwice) {
     EXPECT_TRUE(same(second.gradients.at(name), gradient)) << name;
 }
 
-TEST_P(StepOnDevice, IsFiniteInHalfPrecision) {
+TEST_P(StepOnDevice, ReturnsFiniteValuesInHalfPrecision) {
   for (const auto type : {at::kBFloat16, at::kHalf}) {
     const auto taken = take_step(GetParam(), device_, type);
     for (const auto& [name, loss] : taken.losses)
@@ -82,7 +82,7 @@ TEST_P(StepOnDevice, IsFiniteInHalfPrecision) {
 }
 
 /// Objects with nearly equal scores may swap.
-TEST_P(StepOnDevice, DetectsAsTheCpuDoes) {
+TEST_P(StepOnDevice, MatchesCpuDetections) {
   const auto& [kind, more, norm] = GetParam();
   const auto detections = [&](at::Device device) {
     const auto model = small_detector(kind, more + kEverything, norm, device);
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Detectors, StepOnDevice, ::testing::ValuesIn(models()),
                            return one.param.kind + std::to_string(one.index);
                          });
 
-TEST_F(OnDevice, StepsGoOnAsOnTheCpu) {
+TEST_F(OnDevice, MatchesCpuOverSeveralSteps) {
   const auto train = [](at::Device device) {
     const auto model =
         small_detector("maskrcnn", kFewRegions + "mask.conv_dim = 8\n", "frozen_bn", device);

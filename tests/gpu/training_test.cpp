@@ -54,7 +54,7 @@ struct Way {
 
 class TrainingTwice : public TrainingOnDevice, public ::testing::WithParamInterface<Way> {};
 
-TEST_P(TrainingTwice, GivesTheSameBytes) {
+TEST_P(TrainingTwice, RepeatsSameBytes) {
   const auto end = trainer(sample_run({"--verify-determinism", small_ ? "1" : "5"},
                                       on_tested_device() + GetParam().settings));
   EXPECT_EQ(end.exit_code, 0) << end.out << end.err;
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Way{"bf16", {"train.precision='bf16'"}}),
     [](const auto& one) { return one.param.name; });
 
-TEST_F(TrainingOnDevice, LearnsWhatTheCpuLearns) {
+TEST_F(TrainingOnDevice, MatchesCpuTraining) {
   const int steps = small_ ? 2 : 200;
   const Words settings = {fmt::format("train.max_steps={}", steps),
                           fmt::format("callbacks.evaluate.every={} steps", steps),
@@ -84,7 +84,7 @@ TEST_F(TrainingOnDevice, LearnsWhatTheCpuLearns) {
   EXPECT_GT(last_of(there, "time/images_per_s"), 0);
 }
 
-TEST_F(TrainingOnDevice, FindsALossScaleInFp16) {
+TEST_F(TrainingOnDevice, FindsLossScaleInFp16) {
   const auto lines =
       train("fp16", true,
             {fmt::format("train.max_steps={}", small_ ? 2 : 150), "train.precision='fp16'",
@@ -99,7 +99,7 @@ TEST_F(TrainingOnDevice, FindsALossScaleInFp16) {
     }
 }
 
-TEST_F(TrainingOnDevice, ResumesWhatTheCpuBegan) {
+TEST_F(TrainingOnDevice, ResumesTrainingOfCpu) {
   const int each = small_ ? 1 : 20;
   const auto up_to = [&](int parts) {
     return Words{fmt::format("train.max_steps={}", parts * each),
@@ -120,7 +120,7 @@ class Precision : public TrainingOnDevice, public ::testing::WithParamInterface<
 /// R50-FPN at 800/1333, or a narrow network.
 TEST_P(Precision, TrainsWithMemoryCounted) {
   if (GetParam() == std::string("tf32") && !tested().on_cuda())
-    GTEST_SKIP() << "tf32 is of GPUs alone";
+    GTEST_SKIP() << "tf32 requires a GPU";
   const int width = small_ ? 160 : 1333, height = small_ ? 96 : 800;
   const auto file = in_folder("benchmark.toml");
   write_text(

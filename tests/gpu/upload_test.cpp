@@ -29,7 +29,7 @@ class Upload : public OnDevice {
   }
 };
 
-TEST_F(Upload, KeepsBatchesWholeWhoseMemoryIsReused) {
+TEST_F(Upload, KeepsBatchesWithReusedMemory) {
   make_batches_for(device_);  // page-locked, so that copies are asynchronous
   const int side = small_ ? 256 : 1024, count = small_ ? 10 : 100;
   const auto bytes = std::size_t{4} * 3 * static_cast<std::size_t>(side * side);
@@ -56,7 +56,7 @@ TEST_F(Upload, KeepsBatchesWholeWhoseMemoryIsReused) {
   }
   for (std::size_t i = 0; i < differ.size(); ++i)
     EXPECT_EQ(differ[i].item<std::int64_t>(), 0) << "batch " << i + 1;
-  EXPECT_LT(batch_memory().bytes(), 20 * bytes) << "it is used again";
+  EXPECT_LT(batch_memory().bytes(), 20 * bytes) << "memory is reused";
 }
 
 /// Times in seconds since the start of the work.
@@ -84,7 +84,7 @@ Timeline both(const Batch& batch, at::Device device, const c10::Stream& copies,
   return line;
 }
 
-TEST_F(Upload, RunsWhileTheDeviceComputes) {
+TEST_F(Upload, OverlapsWithComputation) {
   const auto copies = c10::impl::getDeviceGuardImpl(device_.type())->getNewStream(device_);
   make_batches_for(device_);
   Batch batch{.height = small_ ? 32 : 800, .width = small_ ? 32 : 1344};

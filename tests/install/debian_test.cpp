@@ -41,7 +41,7 @@ class Debian : public Trainer {
   static inline std::unique_ptr<Scratch> made_;
 };
 
-TEST_F(Debian, NeedsTheLibrariesOfOtherPackagesButNoLibtorch) {
+TEST_F(Debian, DependsOnLibrariesExceptLibtorch) {
   EXPECT_EQ(field("Package"), "millrace\n");
   const auto needs = field("Depends");
   for (const auto* package : {"libc6", "libopenmpi3", "libtbb12", "libturbojpeg0"})
@@ -49,7 +49,7 @@ TEST_F(Debian, NeedsTheLibrariesOfOtherPackagesButNoLibtorch) {
   EXPECT_THAT(needs, Not(HasSubstr("torch")));
 }
 
-TEST_F(Debian, HasWhatShellsEditorsAndPeopleLookFor) {
+TEST_F(Debian, HasManPageCompletionsAndSchema) {
   for (const auto* name :
        {"bin/trainer", "bin/trainer-torch", "lib/millrace/image_readers.so",
         "share/man/man1/trainer.1.gz", "share/bash-completion/completions/trainer",
@@ -61,12 +61,12 @@ TEST_F(Debian, HasWhatShellsEditorsAndPeopleLookFor) {
     EXPECT_FALSE(fs::exists(usr() / name)) << name;
 }
 
-TEST_F(Debian, NamesNoFolderOfThisMachine) {
+TEST_F(Debian, ContainsNoLocalPath) {
   for (const auto& entry : fs::recursive_directory_iterator(usr())) {
     struct stat facts {};
     ASSERT_EQ(::lstat(entry.path().c_str(), &facts), 0);
     if (entry.is_symlink()) continue;
-    EXPECT_EQ(facts.st_mode & 0022, 0U) << entry.path() << " can be written by others";
+    EXPECT_EQ(facts.st_mode & 0022, 0U) << entry.path() << " is writable by others";
     if (!entry.is_regular_file()) continue;
     const auto text = read_text(entry.path());
     for (const auto& folder :
@@ -75,23 +75,22 @@ TEST_F(Debian, NamesNoFolderOfThisMachine) {
   }
 }
 
-TEST_F(Debian, TrainsBesideALibtorchThatItIsGiven) {
+TEST_F(Debian, TrainsWithGivenLibtorch) {
   const auto program = (usr() / "bin/trainer").string();
   const auto given = "LIBTORCH=" + std::string(LIBTORCH);
   const auto call = [&](const Words& words) {
     return run("/usr/bin/env", Words{given, program} + words);
   };
-  EXPECT_THAT(successful(call({"--version"})).out,
-              HasSubstr(" in " + std::string(LIBTORCH) + "\n"));
-  const auto done = successful(
+  EXPECT_THAT(successful(call({"--version"})).out, HasSubstr(std::string(LIBTORCH) + "\n"));
+  successful(
       call(with_settings({"run", usr() / "share/millrace/configs/maskrcnn.toml"},
                          Words{setting("data.root", make_data()), "data.short_side=96",
                                "data.max_side=160", "model.backbone.width=16", "train.max_steps=3",
                                setting("train.output", in_folder("runs"))} +
                              kTrainOnly)));
-  EXPECT_THAT(done.err, HasSubstr("done after step 3"));
+  EXPECT_TRUE(fs::exists(in_folder("runs") / "maskrcnn-1" / "checkpoints" / "step-000003"));
   expect_error(run("/usr/bin/env", {"-i", "PATH=/nowhere", program, "doctor", "x.toml"}), 1,
-               "this package needs libtorch");
+               "libtorch");
 }
 
 }  // namespace

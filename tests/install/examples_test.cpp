@@ -23,19 +23,19 @@ class Examples : public Installed {
         EXPECT_EQ(entry["plugin"], plugin);
         return;
       }
-    ADD_FAILURE() << brings << " is not among the " << kind;
+    ADD_FAILURE() << brings << " not found in " << kind;
   }
 };
 
-TEST_F(Examples, CallbackAnnouncesTheBestFigure) {
+TEST_F(Examples, CallbackAnnouncesBestScore) {
   build_and_run("my_callback", "callbacks", "announce_best");
   EXPECT_THAT(read_text(built("my_callback") / "runs/config-1/best.txt"),
               HasSubstr("step 2: bbox/AP "));
 }
 
-TEST_F(Examples, StageTrains) { build_and_run("my_stage", "stages", "cutout"); }
+TEST_F(Examples, StageRunsInTraining) { build_and_run("my_stage", "stages", "cutout"); }
 
-TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
+TEST_F(Examples, DetectorOverfitsTwoImages) {
   build_and_run("my_detector", "detectors", "centers");
   const auto data = in_folder("two").string();
   ASSERT_EQ(installed({"sample", "--out", data, "--train", "2", "--val", "1"}).exit_code, 0);
@@ -58,7 +58,7 @@ TEST_F(Examples, DetectorLearnsTwoPicturesByHeart) {
   EXPECT_GT(ap, 0.8);
 }
 
-TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
+TEST_F(Examples, PublicHeadersCompileAlone) {
   fs::create_directory(in_folder("headers"));
   std::string sources;
   int number = 0;
@@ -80,7 +80,7 @@ TEST_F(Examples, EveryPublicHeaderCompilesByItself) {
 }
 
 // An edited header, in the installation and as a copy earlier in the include path.
-TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
+TEST_F(Examples, RejectsPluginOfOtherHeaders) {
   const auto header = prefix() / "include/millrace/dataflow/detection/transforms.h";
   const auto original = read_text(header);
   const auto expect_refused = [&](const fs::path& edited) {
@@ -88,7 +88,7 @@ TEST_F(Examples, BuiltAgainstOtherHeadersAreRefused) {
     const auto done = run(CMAKE, {"--build", built("my_stage").string()});
     ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
     expect_error(installed({"list", "--plugin", (built("my_stage") / "my_stage.so").string()}), 2,
-                 "it was built with public headers");
+                 "public headers");
   };
   const auto done = build_copy("examples/my_stage");
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;

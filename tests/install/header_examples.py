@@ -3,8 +3,8 @@
 
 usage: header_examples.py ROOT OUT.cpp
 
-Fails where the page lacks a public header, names another, or an example includes what is not
-public.
+Fails if the page and cmake/public_headers.cmake list different headers, or if an example includes a
+header that is not public.
 """
 
 import pathlib
@@ -19,10 +19,10 @@ shown = re.findall(r"^\*\*\[(millrace/\S+\.h)\]", page, re.M)
 examples = re.findall(r"^```cpp\n(.*?)^```$", page, re.M | re.S)
 
 if sorted(shown) != sorted(public):
-    sys.exit(f"docs/plugins.md: {set(public) ^ set(shown)} is on one side only of the page "
-             "and cmake/public_headers.cmake")
+    sys.exit(f"docs/plugins.md: {set(public) ^ set(shown)} must be in both the page and "
+             "cmake/public_headers.cmake")
 if len(examples) != len(shown):
-    sys.exit(f"docs/plugins.md: {len(shown)} headers and {len(examples)} examples")
+    sys.exit(f"docs/plugins.md: {len(shown)} headers but {len(examples)} examples")
 
 includes, bodies = [], []
 for header, example in zip(shown, examples):

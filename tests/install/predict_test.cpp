@@ -54,7 +54,7 @@ class InstalledPredict : public Trained {
   std::map<int, std::string> names_;
 };
 
-TEST_F(InstalledPredict, HasTheLibraryAndNoProgram) {
+TEST_F(InstalledPredict, ContainsLibraryWithoutProgram) {
   for (const auto* file :
        {"lib/libmillrace_predict.so", "lib/millrace/image_readers.so", "include/millrace_predict.h",
         "include/millrace/models/predict/predictor.h", "lib/cmake/millrace/millraceConfig.cmake"})
@@ -63,7 +63,7 @@ TEST_F(InstalledPredict, HasTheLibraryAndNoProgram) {
     EXPECT_FALSE(fs::exists(moved() / file)) << file;
 }
 
-TEST_F(InstalledPredict, TheExampleInCDetects) {
+TEST_F(InstalledPredict, CExampleDetects) {
   fs::copy("examples/predict_c", in_folder("predict_c"), fs::copy_options::recursive);
   build("predict_c");
   const auto program = in_folder("predict_c/build/predict_c");
@@ -77,7 +77,7 @@ TEST_F(InstalledPredict, TheExampleInCDetects) {
   EXPECT_THAT(failed.err, HasSubstr("absent.jpg"));
 }
 
-TEST_F(InstalledPredict, TheExampleInPythonDetects) {
+TEST_F(InstalledPredict, PythonExampleDetects) {
   const auto seen = successful(run("/usr/bin/env", {"python3", "examples/predict.py",
                                                     moved() / "lib/libmillrace_predict.so",
                                                     weights_, photos_ / "a_wide.jpg"}))
@@ -90,7 +90,7 @@ TEST_F(InstalledPredict, TheExampleInPythonDetects) {
   EXPECT_THAT(seen, HasSubstr(" pixels\n"));
 }
 
-TEST_F(InstalledPredict, AProgramInCppDetects) {
+TEST_F(InstalledPredict, CppProgramDetects) {
   fs::create_directory(in_folder("program"));
   write_text(in_folder("program/CMakeLists.txt"),
              "cmake_minimum_required(VERSION 3.21)\nproject(program LANGUAGES CXX)\n"
@@ -109,17 +109,17 @@ int main(int, char** argv) try {
                 predictor.classes()[static_cast<std::size_t>(object.label)].c_str(), object.score,
                 object.box.x1, object.box.y1, object.box.x2, object.box.y2);
 } catch (const millrace::DataError& problem) {
-  std::printf("no image: %s\n", problem.what());
+  std::printf("not an image: %s\n", problem.what());
 }
 )");
   build("program");
   const auto program = in_folder("program/build/program");
   EXPECT_EQ(successful(run(program, {weights_, photos_ / "h.png"})).out, lines_of(2));
   EXPECT_THAT(successful(run(program, {weights_, in_folder("absent.jpg")})).out,
-              StartsWith("no image: " + in_folder("absent.jpg").string()));
+              StartsWith("not an image: " + in_folder("absent.jpg").string()));
 }
 
-TEST_F(InstalledPredict, BuildsTheProgramOfThePage) {
+TEST_F(InstalledPredict, BuildsProgramOfPage) {
   const auto page = read_text("docs/predict.md");
   const auto snippet = [&](const std::string& language) {
     const auto fence = "```" + language + "\n";
@@ -136,7 +136,7 @@ TEST_F(InstalledPredict, BuildsTheProgramOfThePage) {
   EXPECT_EQ(std::ranges::count(seen, '\n'), std::ranges::count(lines_of(2), '\n'));
 }
 
-TEST_F(InstalledPredict, AnUnknownComponentIsNamed) {
+TEST_F(InstalledPredict, RejectsUnknownComponent) {
   fs::create_directory(in_folder("other"));
   write_text(in_folder("other/CMakeLists.txt"),
              "cmake_minimum_required(VERSION 3.21)\nproject(other LANGUAGES C)\n"

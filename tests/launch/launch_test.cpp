@@ -22,7 +22,7 @@ class Launch : public Trainer {
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
   }
   void SetUp() override {
-    if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "there is no mpirun";
+    if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "mpirun not found";
   }
 
   /// Replaces the trainer by this script.
@@ -57,7 +57,7 @@ class Launch : public Trainer {
 
 // `make build` runs setup first, also on a login node or in `docker build`, where no GPU is
 // visible.
-TEST_F(Launch, SetupKeepsTheCudaPartOfLibtorch) {
+TEST_F(Launch, SetupKeepsCudaLibraries) {
   fs::copy("scripts", in_folder("scripts"), fs::copy_options::recursive);
   const auto libtorch = in_folder(".deps/libtorch");
   fs::create_directories(libtorch / "lib");
@@ -72,25 +72,25 @@ TEST_F(Launch, SetupKeepsTheCudaPartOfLibtorch) {
   EXPECT_TRUE(fs::exists(libtorch / "lib/libtorch_cuda.so"));
 }
 
-TEST_F(Launch, GivesEachRankTheTrainersArguments) {
+TEST_F(Launch, PassesArgumentsToEachRank) {
   use("echo \"$*\" > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
   const auto end = run("scripts/launch/mpi", {"-n", "2", "--", "run", "a b.toml", "--resume"});
   EXPECT_EQ(end.exit_code, 0) << end.err;
   for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "run a b.toml --resume\n");
 }
 
-TEST_F(Launch, LeavesBindingToTheRanks) {
+TEST_F(Launch, LeavesBindingToRanks) {
   use("taskset -cp $$ | sed 's/.*: //' > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
   ASSERT_EQ(run("scripts/launch/mpi", {"-n", "2", "--", "run", "x"}).exit_code, 0);
   EXPECT_EQ(said("said.0"), said("said.1"));
 }
 
-TEST_F(Launch, EndsAsTheRanksEnd) {
+TEST_F(Launch, ReturnsExitCodeOfRanks) {
   use("exit 7");
   EXPECT_EQ(run("scripts/launch/mpi", {"-n", "1", "--", "run", "x"}).exit_code, 7);
 }
 
-TEST_F(Launch, HandsATerminationOnAtOnceAndWaitsForWhatIsSaved) {
+TEST_F(Launch, ForwardsSignalsAndWaits) {
   use(saves_with_all(2));
   for (const int signal : {SIGTERM, SIGHUP}) {
     const auto launcher = start("scripts/launch/mpi", {"-n", "2", "--", "run", "x"});
@@ -103,7 +103,7 @@ TEST_F(Launch, HandsATerminationOnAtOnceAndWaitsForWhatIsSaved) {
   }
 }
 
-TEST_F(Launch, SaysHowItIsUsed) {
+TEST_F(Launch, ShowsUsage) {
   for (const auto& wrong : std::vector<std::vector<std::string>>{{}, {"-n", "2"}, {"--"}}) {
     const auto end = run("scripts/launch/mpi", wrong);
     EXPECT_EQ(end.exit_code, 2);
@@ -111,7 +111,7 @@ TEST_F(Launch, SaysHowItIsUsed) {
   }
 }
 
-TEST_F(Launch, ReadsWhatSageMakerAsksFor) {
+TEST_F(Launch, ReadsSageMakerSettings) {
   use("printf '%s\\n' \"$@\" > " + in_folder("said").string());
   write_sagemaker(R"({"config": "/configs/a.toml", "set": "train.epochs=2 data.batch_size=4"})");
   const auto end = run("scripts/launch/sagemaker", {"train"});
@@ -123,12 +123,12 @@ TEST_F(Launch, ReadsWhatSageMakerAsksFor) {
                 "/checkpoints\n--resume=auto\n");
 }
 
-TEST_F(Launch, RefusesASageMakerJobWithoutAConfiguration) {
+TEST_F(Launch, RejectsSageMakerJobWithoutConfig) {
   use("exit 0");
   write_sagemaker("{}");
   const auto end = run("scripts/launch/sagemaker", {"train"});
   EXPECT_EQ(end.exit_code, 1);
-  EXPECT_THAT(end.err, HasSubstr("the hyper-parameter 'config' names no configuration"));
+  EXPECT_THAT(end.err, HasSubstr("'config'"));
 }
 
 /// A launcher with four slots, whose trainer has steps of eight images and runs `script` as a rank.
@@ -149,7 +149,7 @@ class ElasticLaunch : public Launch {
   }
 };
 
-TEST_F(ElasticLaunch, GivesEachRankTheTrainersArgumentsAndItsShare) {
+TEST_F(ElasticLaunch, PassesArgumentsAndBatchSize) {
   use("printf '%s\\n' \"$@\" > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
   const auto end = launch();
   EXPECT_EQ(end.exit_code, 0) << end.err;
@@ -158,7 +158,7 @@ TEST_F(ElasticLaunch, GivesEachRankTheTrainersArgumentsAndItsShare) {
 }
 
 /// The first rank fails four times, each time after it has reported progress.
-TEST_F(ElasticLaunch, TriesAgainWhileStepsAreTaken) {
+TEST_F(ElasticLaunch, RetriesWhileStepsProgress) {
   const auto tries = in_folder("tries").string(), done = in_folder("done").string();
   use("if [ $OMPI_COMM_WORLD_RANK != 0 ]; then until [ -e " + done +
       " ]; do sleep 0.1; done; exit; fi\necho x >> " + tries + "\ntries=$(wc -l < " + tries +
@@ -171,23 +171,22 @@ TEST_F(ElasticLaunch, TriesAgainWhileStepsAreTaken) {
   EXPECT_EQ(attempts(end), 5);
 }
 
-TEST_F(ElasticLaunch, EndsWhereNoAttemptComesFurther) {
+TEST_F(ElasticLaunch, GivesUpWithoutProgress) {
   use("exit 7");
   const auto end = launch();
   EXPECT_EQ(end.exit_code, 7);
   EXPECT_EQ(attempts(end), 3);
-  EXPECT_THAT(end.err, HasSubstr("3 attempts in a row went on from step 0 and ended with exit code "
-                                 "7 before a newer checkpoint: not again"));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("3 attempts"), HasSubstr("step 0"), HasSubstr("code 7")));
 }
 
-TEST_F(ElasticLaunch, DoesNotTryAWrongConfigurationAgain) {
+TEST_F(ElasticLaunch, DoesNotRetryWrongConfiguration) {
   use("exit 2");
   const auto end = launch();
   EXPECT_EQ(end.exit_code, 2);
   EXPECT_EQ(attempts(end), 1);
 }
 
-TEST_F(ElasticLaunch, SavesAndEndsAtASignal) {
+TEST_F(ElasticLaunch, SavesAndEndsOnSignal) {
   use(saves_with_all(4));
   const auto launcher = start("scripts/launch/elastic", command());
   // A rank that cannot save yet would be ended by the signal.
@@ -201,7 +200,7 @@ TEST_F(ElasticLaunch, SavesAndEndsAtASignal) {
 }
 
 /// If the launcher is killed, its guard ends the ranks.
-TEST_F(ElasticLaunch, LeavesNoRankBehind) {
+TEST_F(ElasticLaunch, LeavesNoRankWhenKilled) {
   use("echo $$ > " + in_folder("pid").string() + ".$OMPI_COMM_WORLD_RANK\nsleep 600");
   const auto launcher = start("scripts/launch/elastic", command());
   while (said("pid.0").empty() || said("pid.3").empty())
@@ -212,10 +211,10 @@ TEST_F(ElasticLaunch, LeavesNoRankBehind) {
     EXPECT_TRUE(comes_to([&] { return ::kill(std::stoi(said(rank)), 0) != 0; })) << rank;
 }
 
-TEST_F(ElasticLaunch, NeedsHosts) {
+TEST_F(ElasticLaunch, RejectsMissingHosts) {
   const auto end = run("scripts/launch/elastic", {"--", "run", "a.toml"});
   EXPECT_EQ(end.exit_code, 2);
-  EXPECT_THAT(end.err, HasSubstr("names no hosts"));
+  EXPECT_THAT(end.err, AllOf(HasSubstr("--np"), HasSubstr("--hosts")));
 }
 
 /// Slurm's commands, replaced by programs that record their arguments.
@@ -246,14 +245,14 @@ class Slurm : public Launch {
   std::string path_;
 };
 
-TEST_F(Slurm, StartsARankATaskAndResumes) {
+TEST_F(Slurm, StartsOneRankPerTask) {
   EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml", "--out", "runs"}).exit_code, 0);
   EXPECT_EQ(said("calls"),
             "srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --label trainer run a.toml "
             "--out runs --resume=auto\n");
 }
 
-TEST_F(Slurm, OnlyWhatWasStoppedBeforeItsEndIsQueuedAgain) {
+TEST_F(Slurm, RequeuesOnlyStoppedJobs) {
   for (const auto& [code, requeued] : {std::pair(0, false), {1, false}, {3, true}}) {
     setenv("SRUN_ENDS_WITH", std::to_string(code).c_str(), 1);
     fs::remove(in_folder("calls"));
@@ -264,7 +263,7 @@ TEST_F(Slurm, OnlyWhatWasStoppedBeforeItsEndIsQueuedAgain) {
   }
 }
 
-TEST_F(Slurm, ServesDataFromTheSecondComponent) {
+TEST_F(Slurm, ServesDataFromSecondComponent) {
   setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "data-[1-2]", 1);
   setenv("MILLRACE_KEYS", in_folder("").c_str(), 1);
   EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 0);
@@ -284,7 +283,7 @@ TEST_F(Slurm, ServesDataFromTheSecondComponent) {
 }
 
 /// The nodes of the job are listed and reached by Slurm's own commands.
-TEST_F(Slurm, TrainsOnTheNodesThatAnswer) {
+TEST_F(Slurm, TrainsOnAvailableNodes) {
   tool("scontrol", "echo localhost");
   const auto file = in_folder("trainer");
   write_text(file,
@@ -301,7 +300,7 @@ TEST_F(Slurm, TrainsOnTheNodesThatAnswer) {
 }
 
 /// The parts of kubernetes.yaml are consistent, and the trainer accepts its command lines.
-TEST_F(Launch, KubernetesYamlFitsTogetherAndTheTrainer) {
+TEST_F(Launch, KubernetesYamlIsConsistent) {
   MILLRACE_NEEDS_PYTHON("yaml");
   ASSERT_EQ(run_python("tests/launch/kubernetes.py scripts/launch/kubernetes.yaml > " +
                        in_folder("commands").string()),
@@ -323,7 +322,7 @@ TEST_F(Launch, KubernetesYamlFitsTogetherAndTheTrainer) {
   }
 }
 
-TEST(Launchers, AreShell) {
+TEST(Launchers, ParseAsShell) {
   EXPECT_EQ(std::system("for f in scripts/launch/mpi scripts/launch/sagemaker "
                         "scripts/launch/slurm.sbatch scripts/docker/*; do "
                         "bash -n $f || exit 1; done"),

@@ -63,11 +63,9 @@ class MicroBatches : public ::testing::TestWithParam<SmallKind> {
 
 INSTANTIATE_TEST_SUITE_P(ByName, MicroBatches, ::testing::ValuesIn(small_kinds()), title_of);
 
-TEST_P(MicroBatches, GiveTheLossesAndGradientsOfTheLargeBatch) {
-  expect_equal_steps(four_images(), 1e-4);
-}
+TEST_P(MicroBatches, MatchLargeBatch) { expect_equal_steps(four_images(), 1e-4); }
 
-TEST_P(MicroBatches, OfPhotosGiveTheLossesAndGradientsOfTheLargeBatch) {
+TEST_P(MicroBatches, MatchLargeBatchOfPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   DataOptions options;
   options.root = (data_folder() / "coco_mini").string();
@@ -82,7 +80,7 @@ TEST_P(MicroBatches, OfPhotosGiveTheLossesAndGradientsOfTheLargeBatch) {
   expect_equal_steps(batch, 1e-3);
 }
 
-TEST_P(MicroBatches, FiguresChangeNoBitOfTheWeights) {
+TEST_P(MicroBatches, KeepWeightsWhenRecordingMetrics) {
   const auto model = [&] { return small_detector(GetParam().name, GetParam().more); };
   const auto with = after_step(*model(), {small_batch()}),
              without = after_step(*model(), {small_batch()}, /*with_figures=*/false);
@@ -98,7 +96,7 @@ TEST_P(MicroBatches, FiguresChangeNoBitOfTheWeights) {
 }
 
 // The first pass of a step of several batches runs without gradients.
-TEST_P(MicroBatches, APassWithoutGradientsLeavesRunningStatisticsAlone) {
+TEST_P(MicroBatches, KeepRunningStatisticsWithoutGradients) {
   const auto model = small_detector(GetParam().name, GetParam().more);
   const auto before = copies_of(*model);
   const at::NoGradGuard no_graph;
@@ -106,7 +104,7 @@ TEST_P(MicroBatches, APassWithoutGradientsLeavesRunningStatisticsAlone) {
   expect_same(copies_of(*model), before);
 }
 
-TEST_P(MicroBatches, FrozenByRuleTakePartInNoGraph) {
+TEST_P(MicroBatches, KeepParametersFrozenByRule) {
   const auto model = small_detector(GetParam().name, GetParam().more);
   TrainingStep step(*model, {}, {.groups = {{.match = "backbone.*", .frozen = true}}});
   const auto before = copies_of(*model);
@@ -143,7 +141,7 @@ class Silent final : public Detector {
   Detector& known_;
 };
 
-TEST(KnownCounts, GiveTheBytesOfAPassThatCounts) {
+TEST(KnownCounts, MatchCountingPassByteForByte) {
   for (const auto* norm : {"frozen_bn", "bn"}) {
     const auto model = small_detector("retinanet", "", norm),
                other = small_detector("retinanet", "", norm);
@@ -158,7 +156,7 @@ TEST(KnownCounts, GiveTheBytesOfAPassThatCounts) {
   }
 }
 
-TEST(KnownCounts, OfRetinaNetAreThoseOfItsLosses) {
+TEST(KnownCounts, MatchLossesOfRetinaNet) {
   const auto batch = four_images();
   for (const auto* more :
        {"", "style = 'torchvision'\n", "anchors.stride = 'grid'\nfpn.p6_from = 'p5'\n",

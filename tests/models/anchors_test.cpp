@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<double> kRatios = {0.5, 1, 2};
 
-TEST(CellAnchors, ExactCellsHaveTheirAreaAndRatio) {
+TEST(CellAnchors, KeepAreaAndRatioWhenExact) {
   const auto cells = cell_anchors({32, 64}, kRatios, AnchorRounding::exact, 4);
   const auto sides = (cells.slice(1, 2) - cells.slice(1, 0, 2));
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
@@ -16,20 +16,20 @@ TEST(CellAnchors, ExactCellsHaveTheirAreaAndRatio) {
   EXPECT_TRUE(close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred on (0, 0)
 }
 
-TEST(CellAnchors, LegacyCellsArePyFasterRcnns) {
+TEST(CellAnchors, MatchPyFasterRcnnWhenLegacy) {
   // The table of py-faster-rcnn's generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
   EXPECT_TRUE(same(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
                    boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
 }
 
-TEST(GridAnchors, RunOverRowsColumnsAndCells) {
+TEST(GridAnchors, AreOrderedByRowAndColumn) {
   const auto cells = boxes_of({-1, -2, 1, 2, -3, -4, 3, 4});
   const auto anchors = grid_anchors(cells, /*height=*/2, /*width=*/3, {10, 100}).view({2, 3, 2, 4});
   EXPECT_TRUE(same(anchors[0][0], cells));
   EXPECT_TRUE(same(anchors[1][2], cells + boxes_of({200, 10, 200, 10})));
 }
 
-TEST(AnchorGrids, OnOneMapHaveAllSizesAtEachPlaceSizeBySize) {
+TEST(AnchorGrids, HaveAllSizesOnOneMap) {
   const PyramidAnchors options{.sizes = {32, 128}, .aspect_ratios = {0.5, 1, 2}, .one_map = true};
   EXPECT_EQ(options.cell_count(), 6);
   const auto grid = AnchorGrids(options, /*first_stride=*/16)({at::zeros({1, 8, 2, 3})}, {32, 48});
@@ -39,7 +39,7 @@ TEST(AnchorGrids, OnOneMapHaveAllSizesAtEachPlaceSizeBySize) {
   EXPECT_TRUE(same(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
 }
 
-TEST(AnchorGrids, AreThoseOfTheirLevelsHoweverManySizesWereSeenBetween) {
+TEST(AnchorGrids, MatchTheirLevelsAfterManySizes) {
   for (const auto stride : {AnchorStride::level, AnchorStride::grid}) {
     const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};
     const AnchorGrids grids(options, /*first_stride=*/4);

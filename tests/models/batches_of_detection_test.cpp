@@ -47,7 +47,7 @@ Batch alone(const Batch& whole, std::size_t i) {
   return {};
 }
 
-TEST(BatchParts, HaveTheSizeOfTheirImagesAndAllOfThemOnce) {
+TEST(BatchParts, ContainEachImageOnceUnpadded) {
   const auto whole = batch_of(kSizes);
   std::vector<std::size_t> seen;
   for (const auto& [part, places] : parts_of_one_size(whole)) {
@@ -70,7 +70,7 @@ TEST(BatchParts, HaveTheSizeOfTheirImagesAndAllOfThemOnce) {
   EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
-TEST(BatchParts, ABatchOfOneSizeIsItsOwnPart) {
+TEST(BatchParts, ReuseBatchOfOneSize) {
   const auto whole = batch_of({{90, 64}, {96, 50}});
   const auto parts = parts_of_one_size(whole);
   ASSERT_EQ(parts.size(), 1U);
@@ -90,7 +90,7 @@ std::vector<SmallKind> kinds() {
 
 INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()), title_of);
 
-TEST_P(DetectionInBatches, FindsWhatItFindsInEachImageAlone) {
+TEST_P(DetectionInBatches, MatchesEachImageAlone) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "gn");
   const auto whole = batch_of(kSizes);
   const auto together = model->detect(whole);

@@ -47,7 +47,7 @@ class Cascade : public ::testing::Test {
   Features features_;
 };
 
-TEST_F(Cascade, WithoutDeltasGivesTheProposalsTheMeanOfTheStagesProbabilities) {
+TEST_F(Cascade, AveragesProbabilitiesOfStages) {
   const at::NoGradGuard no_grad;
   at::Tensor expected = at::zeros({kClasses});
   for (int stage = 0; stage < 3; ++stage) {
@@ -69,7 +69,7 @@ TEST_F(Cascade, WithoutDeltasGivesTheProposalsTheMeanOfTheStagesProbabilities) {
   }
 }
 
-TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
+TEST_F(Cascade, ReturnsLossesWithoutObjectsOrRegions) {
   const Truth nothing{.boxes = at::zeros({0, 4}), .labels = at::zeros({0}, at::kLong)};
   for (const std::int64_t count : {0, 10}) {
     const auto regions = drawn_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
@@ -81,7 +81,7 @@ TEST_F(Cascade, HasALossOfEachStageAndCopesWithoutObjectsAndWithoutRegions) {
   }
 }
 
-TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
+TEST_F(Cascade, AveragesGradientsOfStages) {
   const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
   // A single stage with the tensors of the first stage.
   auto single = options_;
@@ -109,7 +109,7 @@ TEST_F(Cascade, ThePyramidLearnsFromTheMeanOfTheStages) {
   EXPECT_TRUE(close(gradient(*stages_) * 3, gradient(alone), 1e-5));
 }
 
-TEST(RegionSamples, AreTakenForegroundFirstFromTheImagesThatHaveThem) {
+TEST(RegionSamples, ContainForegroundFirst) {
   const std::vector<Truth> truths{
       {.boxes = boxes_of({0, 0, 10, 10}), .labels = at::zeros({1}, at::kLong)},
       {.boxes = boxes_of({1, 1, 5, 5, 50, 50, 61, 61}), .labels = at::zeros({2}, at::kLong)}};

@@ -5,7 +5,7 @@
 namespace millrace::testing {
 namespace {
 
-TEST(BoxCoder, DecodesWhatItEncodes) {
+TEST(BoxCoder, DecodesEncodedBoxes) {
   const auto proposals = random_boxes(200, 500, 60, 1), boxes = random_boxes(200, 500, 60, 3);
   for (const double offset : {0.0, 1.0})
     for (const auto& weights : {std::array{1.0, 1.0, 1.0, 1.0}, std::array{10.0, 10.0, 5.0, 5.0}}) {
@@ -14,12 +14,12 @@ TEST(BoxCoder, DecodesWhatItEncodes) {
     }
 }
 
-TEST(BoxCoder, CutsHugeScales) {
+TEST(BoxCoder, ClampsLargeScales) {
   const auto boxes = BoxCoder{}.decode(boxes_of({0, 0, 16, 16}), boxes_of({0, 0, 50, 50}));
   EXPECT_TRUE(close(boxes, boxes_of({-492, -492, 508, 508}), 1e-6));
 }
 
-TEST(BoxCoder, DecodesWithTheGradientThatDifferencesSay) {
+TEST(BoxCoder, MatchesNumericalGradientOfDecoding) {
   const auto proposals = random_boxes(5, 100, 50, 1).to(at::kDouble);
   const auto weights = random_values({5, 8}, -1, 1, 3).to(at::kDouble);
   for (const double offset : {0.0, 1.0}) {
@@ -30,18 +30,18 @@ TEST(BoxCoder, DecodesWithTheGradientThatDifferencesSay) {
   }
 }
 
-TEST(BoxIou, EmptyBoxesOverlapNothing) {
+TEST(BoxIou, IsZeroForEmptyBoxes) {
   const auto boxes = boxes_of({5, 5, 5, 5, 0, 0, 10, 10});
   EXPECT_TRUE(same(box_iou(boxes, boxes), at::tensor({0.F, 0.F, 0.F, 1.F}).view({2, 2})));
   EXPECT_EQ(box_iou(boxes.slice(0, 0, 0), boxes).numel(), 0);
 }
 
-TEST(BoxIou, LegacyOffsetCountsTheLastPixel) {
+TEST(BoxIou, CountsLastPixelWithLegacyOffset) {
   const auto boxes = boxes_of({0, 0, 9, 9, 0, 5, 9, 14});
   EXPECT_FLOAT_EQ(box_iou(boxes, boxes, 1)[0][1].item<float>(), 50.F / 150);
 }
 
-TEST(BoxIou, IsTheSameOnAnyNumberOfThreads) {
+TEST(BoxIou, GivesSameResultOnAnyThreads) {
   const auto a = random_boxes(7, 500, 200, 1), b = random_boxes(5000, 500, 200, 3);
   expect_same_on_any_threads([&] { return std::vector{box_iou(a, b)}; });
 }

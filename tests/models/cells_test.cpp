@@ -9,14 +9,14 @@
 namespace millrace::testing {
 namespace {
 
-TEST(Cells, ComeInTheOrderOfAFlattenedMap) {
+TEST(Cells, KeepOrderOfFlattenedMap) {
   EXPECT_TRUE(same(cells_of(2, 3), at::tensor({0.F, 0.F, 1.F, 0.F, 2.F, 0.F,  //
                                                0.F, 1.F, 1.F, 1.F, 2.F, 1.F})
                                        .view({6, 2})));
   EXPECT_EQ(cells_of(0, 3).size(0), 0);
 }
 
-TEST(BoxFormats, AreTheSameBoxes) {
+TEST(BoxFormats, DescribeSameBoxes) {
   EXPECT_TRUE(same(corners_of(boxes_of({50, 40, 20, 60})), boxes_of({40, 10, 60, 70})));
   const auto boxes = random_boxes(200, 500, 60, 1);
   EXPECT_TRUE(close(corners_of(centers_of(boxes)), boxes, 1e-6));

@@ -14,12 +14,12 @@ namespace {
 class DetectionPrecision : public ::testing::TestWithParam<SmallKind> {};
 INSTANTIATE_TEST_SUITE_P(ByName, DetectionPrecision, ::testing::ValuesIn(small_kinds()), title_of);
 
-TEST_P(DetectionPrecision, Bf16FindsObjectsOfAboutTheSameScores) {
+TEST_P(DetectionPrecision, FindsSimilarScoresInBf16) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "frozen_bn");
   const auto exact = model->detect(small_batch());
   model->detect_in(at::kBFloat16);
   const auto found = model->detect(small_batch());
-  EXPECT_EQ(compute_type(model->parameters().begin()->value), at::kFloat) << "after it";
+  EXPECT_EQ(compute_type(model->parameters().begin()->value), at::kFloat) << "after detection";
   ASSERT_EQ(found.size(), exact.size());
   bool differs = false;
   for (std::size_t i = 0; i < exact.size(); ++i) {
@@ -29,7 +29,7 @@ TEST_P(DetectionPrecision, Bf16FindsObjectsOfAboutTheSameScores) {
     differs |= found[i][0].score != exact[i][0].score;
     EXPECT_EQ(found[i][0].mask.counts.empty(), exact[i][0].mask.counts.empty());
   }
-  EXPECT_TRUE(differs) << "it was computed in fp32";
+  EXPECT_TRUE(differs) << "computed in fp32";
 }
 
 }  // namespace

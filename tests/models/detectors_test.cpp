@@ -73,7 +73,7 @@ bool same_all(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same(x, y); });
 }
 
-TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
+TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
   const auto model = detector();
   const auto before = buffers(*model);
   const auto measured = [&] {
@@ -89,10 +89,10 @@ TEST_P(EveryDetector, MeasuresItsLossesWithoutChangingAnything) {
     EXPECT_TRUE(std::isfinite(first[i].second.item<double>())) << first[i].first;
   }
   model->losses(small_batch(), {.step = 3});
-  EXPECT_FALSE(same_all(buffers(*model), before)) << "a step of training follows the statistics";
+  EXPECT_FALSE(same_all(buffers(*model), before)) << "a training step updates the statistics";
 }
 
-TEST_P(EveryDetector, GivesEveryTrainedTensorAFiniteGradient) {
+TEST_P(EveryDetector, HasFiniteGradientsForTrainedTensors) {
   const auto model = detector();
   total_of(model->losses(small_batch(), {})).backward();
   for (const auto& parameter : model->parameters()) {
@@ -102,7 +102,7 @@ TEST_P(EveryDetector, GivesEveryTrainedTensorAFiniteGradient) {
   }
 }
 
-TEST_P(EveryDetector, LearnsFromABatchWithoutObjectsThatThereIsNothing) {
+TEST_P(EveryDetector, ReturnsZeroBoxLossWithoutObjects) {
   const auto model = detector();
   auto batch = small_batch();
   batch.objects = {{}, {}};
@@ -114,7 +114,7 @@ TEST_P(EveryDetector, LearnsFromABatchWithoutObjectsThatThereIsNothing) {
   total_of(losses).backward();
 }
 
-TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
+TEST_P(EveryDetector, FindsSortedObjectsInsideImage) {
   const auto model = detector(kEverything);
   const auto batch = small_batch();
   const auto found = model->detect(batch);
@@ -128,7 +128,7 @@ TEST_P(EveryDetector, FindsObjectsInsideTheImageBestFirst) {
   }
 }
 
-TEST_P(EveryDetector, TellsOfItsProposalsAndWhatItFindsBeforeNmsWhereItHasThem) {
+TEST_P(EveryDetector, ReportsProposalsAndRawDetections) {
   const auto model = detector(kEverything);
   const auto batch = small_batch();
   const bool two_stages = GetParam().name != "retinanet";
@@ -151,7 +151,7 @@ TEST_P(EveryDetector, TellsOfItsProposalsAndWhatItFindsBeforeNmsWhereItHasThem) 
   EXPECT_FALSE(detector("test.aug_flip = true\n")->gives_notes());
 }
 
-TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
+TEST_P(EveryDetector, FindsSameObjectsInEqualViews) {
   const auto once = detector(kEverything)->detect(small_batch());
   const auto twice = detector(kEverything + "test.aug_scales = [1, 1]\n")->detect(small_batch());
   for (std::size_t i = 0; i < 2; ++i) {
@@ -160,7 +160,7 @@ TEST_P(EveryDetector, FindsTheSameInTwoEqualViewsAsInOne) {
   }
 }
 
-TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
+TEST_P(EveryDetector, FindsMirroredObjectsInMirroredImage) {
   const auto model = detector(kEverything + "test.aug_flip = true\n");
   const auto batch = small_batch();
   // Only the first image, which has no padding; boxes in padding have equal scores.
@@ -177,20 +177,20 @@ TEST_P(EveryDetector, WithMirroredViewsAMirroredImageHasTheMirroredObjects) {
         << d << ": score " << found[d].score;
 }
 
-TEST_P(EveryDetector, MergesWhatItFindsInViewsOfOtherSizes) {
+TEST_P(EveryDetector, MergesDetectionsOfSeveralScales) {
   const auto model = detector(kEverything + "test.aug_scales = [0.5, 1.0, 1.3]\n");
   const auto found = model->detect(small_batch());
   for (const auto& image : found) EXPECT_FALSE(image.empty());
 }
 
-TEST(Views, AreTheImageItselfWhereNothingChanges) {
+TEST(Views, MatchImageWithoutChanges) {
   const auto batch = small_batch();
   auto same = seen(batch, {});
   same.objects = batch.objects;
   EXPECT_EQ(digest(same), digest(batch));
 }
 
-TEST(Views, BoxesComeBackFromWhereTheyWent) {
+TEST(Views, TransformBoxesThereAndBack) {
   const auto batch = small_batch();
   const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
   for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
@@ -201,7 +201,7 @@ TEST(Views, BoxesComeBackFromWhereTheyWent) {
   }
 }
 
-TEST(RetinaNet, ItsTensorsAreNamedAsInTorchvision) {
+TEST(RetinaNet, MatchesTensorNamesOfTorchvision) {
   const auto model = small_detector("retinanet", "style = 'torchvision'\n");
   std::set<std::string> names;
   for (const auto& parameter : model->parameters())
@@ -222,7 +222,7 @@ TEST(RetinaNet, ItsTensorsAreNamedAsInTorchvision) {
             9 * 4);
 }
 
-TEST(CascadeRcnn, NumbersItsStages) {
+TEST(CascadeRcnn, NumbersTensorsOfStages) {
   const auto model = small_detector("cascadercnn");
   for (const auto* name :
        {"roi_heads.box_head.0.fc6.weight", "roi_heads.box_predictor.2.bbox_pred.weight"})
@@ -231,7 +231,7 @@ TEST(CascadeRcnn, NumbersItsStages) {
             4);
 }
 
-TEST(HrNet, DetectorsOfOneAndTwoStagesLearnAndFindOnIt) {
+TEST(HrNet, TrainsAndDetectsWithEveryDetector) {
   for (const auto& [name, more] :
        {std::pair<std::string, std::string>{"maskrcnn", kFewProposals}, {"retinanet", ""}}) {
     const auto model =
@@ -243,7 +243,7 @@ TEST(HrNet, DetectorsOfOneAndTwoStagesLearnAndFindOnIt) {
   }
 }
 
-TEST(C4, ItsRegionsPassThroughTheLastStageAndOneMapHasAllAnchors) {
+TEST(C4, HasExpectedTensorShapes) {
   const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
   const auto shape = [&](const std::string& name) {
     const auto* found = model->parameters().find(name);
@@ -260,7 +260,7 @@ TEST(C4, ItsRegionsPassThroughTheLastStageAndOneMapHasAllAnchors) {
   }
 }
 
-TEST(C4, TheLastStageLearnsFromBothHeads) {
+TEST(C4, TrainsLastStageFromBothHeads) {
   const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
   const auto name = "backbone.body.layer4.1.conv2.weight";
   for (const std::string loss : {"loss_classifier", "loss_mask", "loss_objectness"}) {
@@ -278,39 +278,34 @@ std::string complaint(const std::string& name, const std::string& table) {
       [&] { detectors().at(name).check(parse_config(table, "a.toml")); });
 }
 
-TEST(DetectorOptions, ThatContradictEachOtherAreRefusedWithTheirPlace) {
+TEST(DetectorOptions, RejectContradictions) {
   const std::vector<std::array<std::string, 3>> wrong = {
       {"maskrcnn", "box.bbox_reg_weights = [1, 2, 3]", "a.toml:1:24: box.bbox_reg_weights"},
       {"cascadercnn", "masks = true\nroi.fg_iou_thresh = [0.5, 0.6]",
-       "a.toml:2:21: roi.fg_iou_thresh wants other box.bbox_reg_weights: four numbers, dx dy dw "
-       "dh, "
-       "for each number of roi.fg_iou_thresh"},
+       "a.toml:2:21: roi.fg_iou_thresh"},
       {"cascadercnn", "box.cls_agnostic_bbox_reg = false",
-       "a.toml:1:29: box.cls_agnostic_bbox_reg must be true for a cascade"},
+       "a.toml:1:29: box.cls_agnostic_bbox_reg"},
       {"retinanet", "\nanchors.sizes = [32, 64]", "a.toml:2:17: "},
       {"retinanet", "anchors.rounding = 'square'", "exact | rounded | legacy"},
       {"retinanet", "head.bg_iou_thresh = 0.6", "head.fg_iou_thresh"},
       {"fasterrcnn", "rpn.bg_iou_thresh = 0.8", "rpn.fg_iou_thresh"},
-      {"retinanet", "pixel_mean = 3", "three numbers"},
-      {"retinanet", "test.aug_scales = []", "at least one scale"},
+      {"retinanet", "pixel_mean = 3", "pixel_mean"},
+      {"retinanet", "test.aug_scales = []", "test.aug_scales"},
       {"retinanet", "test.nms_type = 'soft'", "hard | linear | gaussian"},
-      {"fasterrcnn", "backbone.norm = 'syncbn'", "is not one of"},
-      {"fasterrcnn", "backbone.type = 'resnet20'", "is not one of"},
+      {"fasterrcnn", "backbone.norm = 'syncbn'", "frozen_bn"},
+      {"fasterrcnn", "backbone.type = 'resnet20'", "resnet18"},
       {"maskrcnn", "backbone.out = 'c4'\nbackbone.type = 'hrnet_w32'", "a.toml:1:16: backbone.out"},
       {"retinanet", "backbone.out = 'c4'", "unknown key 'backbone.out'"},
-      {"cascadercnn", "\nbackbone.out = 'c4'", "a.toml:2:16: backbone.out must be \"fpn\""},
-      {"maskrcnn", "backbone.out = 'c4'\nbox.pooler_resolution = 7",
-       "mask.pooler_resolution must be box.pooler_resolution"},
-      {"maskrcnn", "anchors.sizes = [8, 16]\n", "one size for each of the five levels"},
+      {"cascadercnn", "\nbackbone.out = 'c4'", "a.toml:2:16: backbone.out"},
+      {"maskrcnn", "backbone.out = 'c4'\nbox.pooler_resolution = 7", "mask.pooler_resolution"},
+      {"maskrcnn", "anchors.sizes = [8, 16]\n", "a.toml:1:17: anchors.sizes"},
       {"retinanet", "rpn.batch_size_per_image = 5", "unknown key 'rpn'"}};
   for (const auto& [name, table, said] : wrong)
     EXPECT_THAT(complaint(name, table), HasSubstr(said)) << table;
 }
 
-TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) {
-  EXPECT_EQ(complaint("maskrcnn", "\nbox.norm = 'gn'"),
-            "a.toml:2:12: box.norm changes nothing with box.type = \"2fc\", which has no "
-            "convolutions: leave it out, or if a base sets it, remove it with `unset`");
+TEST(DetectorOptions, RejectUnusedOptions) {
+  EXPECT_THAT(complaint("maskrcnn", "\nbox.norm = 'gn'"), HasSubstr("a.toml:2:12: box.norm"));
   const std::vector<std::pair<std::string, std::string>> idle = {
       {"maskrcnn", "test.soft_nms_sigma = 0.7"},
       {"retinanet", "test.nms_type = 'linear'\ntest.soft_nms_sigma = 0.7"},
@@ -334,7 +329,7 @@ TEST(DetectorOptions, ThatChangeNothingBesideTheOthersAreRefusedWithTheirPlace) 
     EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
 }
 
-TEST(DetectorOptions, ThatHaveAUseOrSayTheDefaultAreTaken) {
+TEST(DetectorOptions, AcceptUsedOptionsAndDefaults) {
   const std::vector<std::pair<std::string, std::string>> fine = {
       {"cascadercnn", "style = 'torchvision'"},
       {"maskrcnn", "box.type = '4conv1fc'\nbox.norm = 'gn'"},

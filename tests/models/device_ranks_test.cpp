@@ -59,7 +59,7 @@ void expect_same_training(const Trained& found, const Trained& expected) {
 
 const at::Device kThere(kOtherDevice, 0);
 
-TEST(DeviceMicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
+TEST(DeviceMicroBatches, GiveSameBytesOnAnyRanks) {
   for (const auto& kind :
        {SmallKind{"maskrcnn", kFewRegions + "mask.conv_dim = 8\n"}, SmallKind{"retinanet", ""}})
     for (const auto* norm : {"frozen_bn", "gn"}) {
@@ -70,11 +70,11 @@ TEST(DeviceMicroBatches, GiveTheSameBytesForAnyNumberOfRanks) {
 }
 
 /// Compares with the CPU, where the micro-batches of one process can share a backward pass.
-TEST(DeviceMicroBatches, ShareStatisticsWhereEachRankHasOne) {
+TEST(DeviceMicroBatches, ShareStatisticsAcrossRanks) {
   const SmallKind kind{"retinanet", ""};
   if (cluster->size() < 4) {
     EXPECT_THAT(message_of([&] { train(*cluster, kind, "sync_bn", kThere); }),
-                HasSubstr("start as many ranks as a step has micro-batches"));
+                HasSubstr("train.micro_batch"));
     return;
   }
   const auto found = train(*cluster, kind, "sync_bn", kThere),

@@ -20,6 +20,7 @@ namespace millrace::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const at::Device kThere(kOtherDevice, 0);
 
@@ -133,7 +134,7 @@ std::vector<OptimizerOptions> rules() {
           {.weight_decay = 0.1, .clip_norm = 0.5, .trust = Trust::lars}};
 }
 
-TEST(DeviceStep, IsTheCpusWithEveryRule) {
+TEST(DeviceStep, MatchesCpuWithEveryRule) {
   for (std::size_t i = 0; i < rules().size(); ++i) {
     SCOPED_TRACE(i);
     Training here(at::kCPU, rules()[i]), there(kThere, rules()[i]);
@@ -145,7 +146,7 @@ TEST(DeviceStep, IsTheCpusWithEveryRule) {
   }
 }
 
-TEST(DeviceStep, ChangesNothingWhereALossOrAGradientIsNotFinite) {
+TEST(DeviceStep, KeepsWeightsInNonFiniteStep) {
   for (std::size_t i = 0; i < rules().size(); ++i)
     for (const auto trouble : {Trouble::loss, Trouble::gradient}) {
       SCOPED_TRACE(i);
@@ -155,8 +156,7 @@ TEST(DeviceStep, ChangesNothingWhereALossOrAGradientIsNotFinite) {
       for (auto* run : {&here, &there}) run->model.trouble = trouble;
       const auto end = there.take({2});
       expect_close(here.take({2}), end);
-      EXPECT_EQ(end.rejected, trouble == Trouble::loss ? "the loss 'fit' is inf"
-                                                       : "the gradient of 'w' is not finite");
+      EXPECT_THAT(end.rejected, HasSubstr(trouble == Trouble::loss ? "'fit'" : "'w'"));
       expect_close(before, there.all(), 0);
       for (auto* run : {&here, &there}) run->model.trouble = Trouble::none;
       expect_close(here.take({1}), there.take({1}));
@@ -165,7 +165,7 @@ TEST(DeviceStep, ChangesNothingWhereALossOrAGradientIsNotFinite) {
 }
 
 // A momentum that becomes 0 clears the momentum buffers, but not in a rejected step.
-TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
+TEST(DeviceStep, ClearsMomentaOnlyInAcceptedStep) {
   Training there(kThere, {});
   there.take({3});
   auto options = OptimizerOptions{.momentum = 0};
@@ -181,7 +181,7 @@ TEST(DeviceStep, ClearsMomentaOnlyInAStepThatIsTaken) {
 }
 
 // With fp16's loss scale, gradients are divided before they are measured and applied.
-TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
+TEST(DeviceStep, DividesByLossScale) {
   for (const auto& rule : rules()) {
     if (rule.trust != Trust::none) continue;
     Training here(at::kCPU, rule), there(kThere, rule);
@@ -199,7 +199,7 @@ TEST(DeviceStep, DividesByTheLossScaleAsTheCpuDoes) {
   }
 }
 
-TEST(RunningStatistics, TellWhetherAnyHasMovedAndComeBack) {
+TEST(RunningStatistics, ReportChangesAndRestore) {
   for (const auto& device : {at::Device(at::kCPU), kThere}) {
     Parameters parameters;
     const auto add = [&](const char* name, const at::Tensor& value) {
@@ -228,7 +228,7 @@ TEST(RunningStatistics, TellWhetherAnyHasMovedAndComeBack) {
 }
 
 // An exception in the destructor would end the process before the training could report the error.
-TEST(BrokenDevice, LetsABatchGoInSilence) {
+TEST(BrokenDevice, ReleasesBatchWithoutThrowing) {
   const auto batch = small_batch();
   auto pixels = copied_ahead(batch, c10::Stream(c10::Stream::UNSAFE, kThere, 1));
   const BrokenDevice broken;

@@ -27,7 +27,7 @@ std::map<std::string, double> recall(const at::Tensor& proposals, const Truth& t
   return values_of(figures);
 }
 
-TEST(RecallOfProposals, CountsObjectsOnceByTheirBestProposal) {
+TEST(RecallOfProposals, CountsEachObjectByBestProposal) {
   const auto truth = two_objects();
   const std::map<std::string, double> whole = {{"rpn/recall50", 1}, {"rpn/recall70", 1}},
                                       none = {{"rpn/recall50", 0}, {"rpn/recall70", 0}},
@@ -62,7 +62,7 @@ std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said)
   return values_of(figures);
 }
 
-TEST(BoxFigures, TellWhatIsMissedFromWhatIsMistaken) {
+TEST(BoxFigures, DistinguishMissedFromMisclassified) {
   using Values = std::map<std::string, double>;
   EXPECT_EQ(box_figures({0, 2, 3, 3}), (Values{{"box/accuracy", 1},
                                                {"box/fg_accuracy", 1},

@@ -39,17 +39,17 @@ void expect_frozen(const std::string& norm, const std::string& table,
   EXPECT_GT(moved_statistics, 0U);
 }
 
-TEST_P(Frozen, StagesKeepTheirStatistics) {
+TEST_P(Frozen, KeepsStatisticsOfFrozenStages) {
   expect_frozen(GetParam(), "backbone.freeze_at = 3\n", {}, "(conv1|bn1|layer1|layer2)\\..*");
 }
 
-TEST_P(Frozen, GroupsOfTheOptimizerKeepTheirStatistics) {
+TEST_P(Frozen, KeepsStatisticsOfFrozenGroups) {
   expect_frozen(GetParam(), "", {.groups = {{.match = "backbone.body.layer3.*", .frozen = true}}},
                 "layer3\\..*");
 }
 
 /// The norm of a layer in which only the convolution is frozen is trained.
-TEST_P(Frozen, ConvolutionsAloneLeaveTheirNormToTrain) {
+TEST_P(Frozen, TrainsNormOfFrozenConvolutions) {
   expect_frozen(GetParam(), "backbone.freeze_at = 1\n",
                 {.groups = {{.match = "backbone.body.layer4.*.conv*.weight", .frozen = true}}},
                 "((conv1|bn1)|layer4\\..*\\.conv.)\\..*");

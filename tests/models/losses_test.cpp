@@ -17,7 +17,7 @@ at::Tensor doubles(at::IntArrayRef shape, double low, double high, std::uint64_t
 
 at::Tensor some_classes() { return longs({2, -1, 0, -2, 1, -1, -1, 2}); }
 
-TEST(Losses, HaveTheGradientThatDifferencesSay) {
+TEST(Losses, MatchNumericalGradients) {
   const auto target = doubles({40}, -1, 1, 1), shares = doubles({40}, 0, 1, 1);
   for (const double beta : {0.0, 1.0 / 9, 1.0})
     expect_gradient([&](const auto& x) { return smooth_l1_sum(x, target, beta); },
@@ -38,7 +38,7 @@ TEST(Losses, HaveTheGradientThatDifferencesSay) {
                     doubles({8, 3}, -4, 4, 1));
 }
 
-TEST(GiouLoss, IsZeroForTheSameBoxAndBetweenOneAndTwoForOnesApart) {
+TEST(GiouLoss, ReturnsValuesFromZeroToTwo) {
   const auto loss = [](const at::Tensor& box) {
     return giou_loss_sum(boxes_of({0, 0, 1, 1}), box).item<double>();
   };
@@ -49,7 +49,7 @@ TEST(GiouLoss, IsZeroForTheSameBoxAndBetweenOneAndTwoForOnesApart) {
   EXPECT_NEAR(loss(boxes_of({0.5, 0.5, 1.5, 1.5})), 1 - 1.0 / 7 + 2.0 / 9, 1e-6);
 }
 
-TEST(GiouLoss, CountsEachBoxByItsWeight) {
+TEST(GiouLoss, WeightsBoxes) {
   const auto boxes = random_boxes(3, 30, 25, 1), targets = random_boxes(3, 30, 25, 3);
   const auto weights = at::tensor({0.0F, 1.0F, 2.5F});
   const auto alone = [&](std::int64_t i) {
@@ -59,7 +59,7 @@ TEST(GiouLoss, CountsEachBoxByItsWeight) {
               1e-5);
 }
 
-TEST(BoxLoss, OfPerfectDeltasIsZeroInEveryKind) {
+TEST(BoxLoss, IsZeroForPerfectDeltas) {
   const auto references = random_boxes(30, 300, 60, 1), boxes = random_boxes(30, 300, 60, 3);
   const BoxCoder coder{.weights = {10, 10, 5, 5}};
   for (const auto& loss : {BoxLoss{}, BoxLoss{.smooth_l1_beta = 0.1},
@@ -83,14 +83,14 @@ at::Tensor focal_by_definition(const at::Tensor& logits, const at::Tensor& class
   return loss.index_select(0, (classes != kIgnored).nonzero().squeeze(1)).sum();
 }
 
-TEST(FocalLoss, IsItsDefinition) {
+TEST(FocalLoss, MatchesDefinition) {
   const auto logits = doubles({8, 3}, -6, 6, 1);
   for (const auto& options : {FocalOptions{}, FocalOptions{0.6, 0}, FocalOptions{0.1, 1.5}})
     EXPECT_TRUE(close(focal_loss_sum(logits, some_classes(), options),
                       focal_by_definition(logits, some_classes(), options), 1e-12));
 }
 
-TEST(FocalLoss, IsItsDefinitionInFloatToo) {
+TEST(FocalLoss, MatchesDefinitionInFloat) {
   const auto classes = random_values({500}, -3, 91, 3).floor().to(at::kLong);
   const auto logits = random_values({500, 91}, -20, 20, 1).to(at::kFloat).requires_grad_(),
              exact = logits.detach().to(at::kDouble).requires_grad_();
@@ -103,7 +103,7 @@ TEST(FocalLoss, IsItsDefinitionInFloatToo) {
   EXPECT_TRUE((difference <= 2e-6 * exact.grad().abs()).all().item<bool>());
 }
 
-TEST(FocalLoss, OfNaNIsNaN) {
+TEST(FocalLoss, ReturnsNaNForNaN) {
   for (const std::int64_t own : {0, 1}) {
     const auto logits = at::tensor({NAN, 1.0F}).view({1, 2}).requires_grad_();
     const auto loss = focal_loss_sum(logits, longs({own}), {});
@@ -113,7 +113,7 @@ TEST(FocalLoss, OfNaNIsNaN) {
   }
 }
 
-TEST(FocalLoss, StaysFiniteForLogitsOfAnySize) {
+TEST(FocalLoss, IsFiniteForLargeLogits) {
   const auto logits = at::tensor({-1e4F, 1e4F, 1e4F, -1e4F}).view({2, 2}).requires_grad_();
   const auto loss = focal_loss_sum(logits, longs({0, 0}), {});
   EXPECT_NEAR(loss.item<double>(), 0.25 * 1e4 + 0.75 * 1e4, 1);
@@ -121,7 +121,7 @@ TEST(FocalLoss, StaysFiniteForLogitsOfAnySize) {
   EXPECT_TRUE(logits.grad().isfinite().all().item<bool>());
 }
 
-TEST(FocalLoss, IsTheSameOnAnyNumberOfThreads) {
+TEST(FocalLoss, GivesSameResultOnAnyThreads) {
   const auto classes = random_values({5000}, -2, 7, 3).floor().to(at::kLong);
   expect_same_on_any_threads([&] {
     const auto logits = random_values({5000, 7}, -6, 6, 1).requires_grad_();
@@ -131,7 +131,7 @@ TEST(FocalLoss, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-TEST(FocalLoss, RefusesOtherShapes) {
+TEST(FocalLoss, RejectsShapeMismatch) {
   EXPECT_THROW(focal_loss_sum(at::zeros({3, 2}), longs({0, 0, 0, 0}), {}), std::invalid_argument);
   EXPECT_THROW(focal_loss_sum(at::zeros({3, 2}), at::zeros({3}), {}), std::invalid_argument);
 }

@@ -48,7 +48,7 @@ struct Shapes {
   }
 };
 
-TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
+TEST(SoftMaskTargets, MatchRoiAlignOfWholeBitmaps) {
   const Shapes shapes(20, 170, 233, 90);
   auto bitmaps = at::zeros({20, 1, shapes.height, shapes.width}, at::kByte);
   for (std::int64_t i = 0; i < 20; ++i) {
@@ -66,7 +66,7 @@ TEST(SoftMaskTargets, AreRoiAlignOfTheWholeBitmaps) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer keeps freed memory for a while.
-TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
+TEST(SoftMaskTargets, NeedNoWholeBitmaps) {
   const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would take 3 GiB
   rusage usage{};
   shapes.targets(MaskTarget::soft);
@@ -75,14 +75,14 @@ TEST(SoftMaskTargets, NeedNoBitmapsOfTheWholeImage) {
 }
 #endif
 
-TEST(MaskTargets, AreTheSameOnAnyNumberOfThreads) {
+TEST(MaskTargets, GiveSameResultOnAnyThreads) {
   const Shapes shapes(30, 300, 300, 90);
   expect_same_on_any_threads([&] {
     return std::vector{shapes.targets(MaskTarget::soft), shapes.targets(MaskTarget::binary)};
   });
 }
 
-TEST(MaskTargets, BinaryOnesAreTheSoftOnesButForTheOutline) {
+TEST(MaskTargets, MatchSoftTargetsExceptOutline) {
   const Shapes shapes(30, 300, 300, 90);
   const auto soft = shapes.targets(MaskTarget::soft), binary = shapes.targets(MaskTarget::binary);
   EXPECT_TRUE(binary.eq(0).logical_or(binary.eq(1)).all().item<bool>());
@@ -90,7 +90,7 @@ TEST(MaskTargets, BinaryOnesAreTheSoftOnesButForTheOutline) {
   EXPECT_LT(differ, 0.05);
 }
 
-TEST(MaskTargets, OddRegionsAreEmpty) {
+TEST(MaskTargets, AreEmptyForInvalidRegions) {
   Shapes shapes(2, 50, 60, 20);
   shapes.boxes.slice(0, 0, 1).fill_(kNan);
   shapes.boxes.slice(0, 1, 2).fill_(1e6);

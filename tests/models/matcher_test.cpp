@@ -49,7 +49,7 @@ struct MatchCase {
   std::vector<std::int64_t> label;
 };
 
-TEST(Match, OfAFewBoxes) {
+TEST(Match, MatchesFewBoxes) {
   const MatchOptions strict{0.3, 0.7}, best{0.6, 0.7, true}, loose{0.3, 0.7, true};
   const auto none = at::zeros({0, 4}), one = of_heights({100});
   const std::vector<MatchCase> cases = {
@@ -70,7 +70,7 @@ TEST(Match, OfAFewBoxes) {
   }
 }
 
-TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
+TEST(Match, MatchesFullOverlapTable) {
   const auto truths = random_boxes(60, 3000, 300, 1);
   for (const std::int64_t count : {1, 1023, 1024, 9000})
     for (const double offset : {0.0, 1.0})
@@ -86,14 +86,14 @@ TEST(Match, IsTheTableOfOverlapsWorkedOutBlockByBlock) {
       }
 }
 
-TEST(Match, BoxesThatAreNotFiniteAreBackground) {
+TEST(Match, LabelsNonFiniteBoxesAsBackground) {
   const auto boxes = boxes_of({kNan, 0, 10, 10, 0, 0, kInfinite, 10,  //
                                0, 0, 10, 10, 0, 0, 10, kNan});
   const auto [truth, label] = match(boxes.slice(0, 2, 3), boxes, {});
   EXPECT_TRUE(same(label, at::tensor({0, 0, 1, 0}, at::kChar)));
 }
 
-TEST(Match, IsTheSameOnAnyNumberOfThreads) {
+TEST(Match, GivesSameResultOnAnyThreads) {
   const auto truths = random_boxes(9, 300, 80, 1), boxes = random_boxes(9000, 300, 80, 3);
   expect_same_on_any_threads([&] {
     const auto [truth, label] = match(truths, boxes, {0.3, 0.7, true});
@@ -108,7 +108,7 @@ long peak_memory() {
   return usage.ru_maxrss;
 }
 
-TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
+TEST(Match, NeedsLittleMemoryForManyObjects) {
   const auto truths = random_boxes(1000, 1300, 200, 1);
   const auto cells = cell_anchors({32}, {0.5, 1, 2}, AnchorRounding::exact, 4);
   const auto anchors = grid_anchors(cells, 200, 450, {4, 4});  // 270,000
@@ -118,12 +118,12 @@ TEST(Match, NeedsFewMebibytesForAThousandObjectsAndAllAnchors) {
   EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would take 1 GiB
 }
 
-TEST(Match, RefusesShapesThatDoNotFit) {
+TEST(Match, RejectsShapeMismatch) {
   EXPECT_THROW(match(at::zeros({3}), at::zeros({5, 4}), {}), std::invalid_argument);
   EXPECT_THROW(match(at::zeros({3, 4}), at::zeros({5, 5}), {}), std::invalid_argument);
 }
 
-TEST(Match, OfABatchIsThatOfEachImage) {
+TEST(Match, MatchesEachImageOfBatch) {
   const auto truths = random_boxes(12, 300, 80, 1), boxes = random_boxes(3000, 300, 80, 3);
   const auto begins = longs({0, 5, 5, 12});
   const MatchOptions options{0.3, 0.7, true};

@@ -38,7 +38,7 @@ struct ManyBoxes {
   }
 };
 
-TEST(BatchedNms, IsItsDefinitionAtAnyThreshold) {
+TEST(BatchedNms, MatchesDefinitionAtAnyThreshold) {
   ManyBoxes scene;
   for (const double threshold : {0.0, 0.1, 0.3, 0.5, 0.7, 0.95, 1.0})
     for (const double offset : {0, 1})
@@ -50,16 +50,16 @@ TEST(BatchedNms, IsItsDefinitionAtAnyThreshold) {
       }
 }
 
-TEST(BatchedNms, IsTheSameOnAnyNumberOfThreads) {
+TEST(BatchedNms, GivesSameResultOnAnyThreads) {
   const ManyBoxes scene;
   expect_same_on_any_threads([&] { return std::vector{scene.kept(0.4)}; });
 }
 
-TEST(BatchedNms, TakesNoBoxes) {
+TEST(BatchedNms, AcceptsNoBoxes) {
   EXPECT_EQ(batched_nms(at::zeros({0, 4}), at::zeros({0}), longs({}), 0.5).numel(), 0);
 }
 
-TEST(BatchedNms, RefusesAThresholdThatIsNoIouAndShapesThatDoNotFit) {
+TEST(BatchedNms, RejectsInvalidThresholdsAndShapes) {
   const ManyBoxes scene;
   for (const double threshold : {-0.1, std::numeric_limits<double>::quiet_NaN()})
     EXPECT_THROW(scene.kept(threshold), std::invalid_argument);

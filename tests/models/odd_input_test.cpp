@@ -61,7 +61,7 @@ Batch one_image(std::int32_t height, std::int32_t width) {
   return batch;
 }
 
-TEST_P(OddInput, VeryLongAndVerySmallImages) {
+TEST_P(OddInput, HandlesVeryLongAndTinyImages) {
   for (const auto& [height, width] : {std::pair{10'000, 20}, {20, 10'000}, {1, 1}}) {
     SCOPED_TRACE(std::to_string(height) + " x " + std::to_string(width));
     const auto batch = one_image(height, width);
@@ -70,7 +70,7 @@ TEST_P(OddInput, VeryLongAndVerySmallImages) {
   }
 }
 
-TEST_P(OddInput, ObjectsOutsideTheirImage) {
+TEST_P(OddInput, HandlesObjectsOutsideTheirImage) {
   auto batch = small_batch();
   batch.objects[0].boxes = {{500, 500, 520, 530}, {-300, -300, -280, -200}, {90, 60, 120, 90}};
   batch.objects[0].crowd = {0, 0, 0};
@@ -78,7 +78,7 @@ TEST_P(OddInput, ObjectsOutsideTheirImage) {
   expect_finite_loss_and_gradients(batch);
 }
 
-TEST_P(OddInput, WeightsThatAreNoNumbersFindNothing) {
+TEST_P(OddInput, FindsNothingWithNaNWeights) {
   {
     const at::NoGradGuard no_grad;
     for (const auto& [name, value, kind, classes] : detector_->parameters())

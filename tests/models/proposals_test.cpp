@@ -54,7 +54,7 @@ at::Tensor by_definition(const Scene& scene, std::int64_t image, const ProposalO
   return boxes.index_select(0, best.slice(0, 0, options.after));
 }
 
-TEST(Proposals, AreTheDefinitionToTheBit) {
+TEST(Proposals, MatchDefinitionByteForByte) {
   const Scene scene;
   const std::vector<ProposalOptions> cases = {
       {},
@@ -77,7 +77,7 @@ TEST(Proposals, AreTheDefinitionToTheBit) {
   }
 }
 
-TEST(Proposals, AnImageDoesNotDependOnTheOthers) {
+TEST(Proposals, DoNotDependOnOtherImages) {
   Scene scene;
   const auto all = scene.proposals({});
   scene.logits = scene.logits.roll({1}, {0});
@@ -87,12 +87,12 @@ TEST(Proposals, AnImageDoesNotDependOnTheOthers) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(moved[(i + 1) % 3], all[i]));
 }
 
-TEST(Proposals, AreTheSameOnAnyNumberOfThreads) {
+TEST(Proposals, GiveSameResultOnAnyThreads) {
   const Scene scene;
   expect_same_on_any_threads([&] { return scene.proposals({.by_probability = true}); });
 }
 
-TEST(Proposals, LeaveOutWhatIsNotFinite) {
+TEST(Proposals, SkipNonFiniteBoxes) {
   Scene scene;
   const auto best = scene.logits.argmax(1);
   for (const float odd : {kNan, kInfinite, -kInfinite}) {
@@ -106,7 +106,7 @@ TEST(Proposals, LeaveOutWhatIsNotFinite) {
   }
 }
 
-TEST(Proposals, OfNothingFiniteAreNone) {
+TEST(Proposals, AreEmptyWithoutFiniteValues) {
   Scene scene;
   const auto expect_none = [&] {
     for (const auto& boxes : scene.proposals({})) EXPECT_TRUE(same(boxes, at::zeros({0, 4})));
@@ -119,13 +119,13 @@ TEST(Proposals, OfNothingFiniteAreNone) {
   expect_none();
 }
 
-TEST(Proposals, BoxesOutsideTheImageGo) {
+TEST(Proposals, SkipBoxesOutsideImage) {
   Scene scene;
   scene.anchors += 2000;
   for (const auto& boxes : scene.proposals({})) EXPECT_EQ(boxes.size(0), 0);
 }
 
-TEST(Proposals, TakeAnImageOfOnePixelColumnOrNone) {
+TEST(Proposals, AcceptImagesOfOneColumn) {
   Scene scene;
   scene.sizes = {{10'000, 20}, {1, 1}, {0, 0}};
   const auto all = scene.proposals({});
@@ -145,7 +145,7 @@ TEST(Proposals, ReadNarrowTypesAsFloat) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(narrow[i], wide[i]));
 }
 
-TEST(Proposals, RefuseShapesThatDoNotFit) {
+TEST(Proposals, RejectShapeMismatch) {
   Scene scene;
   scene.counts.back() = 2;
   EXPECT_THROW(scene.proposals({}), std::invalid_argument);

@@ -61,7 +61,7 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
   return scalars;
 }
 
-TEST(SyncBn, IsBatchNormOfAllImagesAlsoWhereARankHasNone) {
+TEST(SyncBn, MatchesBatchNormOfAllImages) {
   const auto images = cluster->size() - 1;  // the last rank has none
   const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RetinaNetSyncBn", "retinanet", "", "sync_bn"}),
     [](const auto& one) { return one.param.name; });
 
-TEST_P(RanksTrain, LikeOneProcessAndLikeTheRunBefore) {
+TEST_P(RanksTrain, MatchOneProcessAndPreviousRun) {
   if (4 % (GetParam().parts * static_cast<std::size_t>(cluster->size())) != 0)
     GTEST_SKIP() << "there are four images";
   const auto together = train(*cluster, GetParam());

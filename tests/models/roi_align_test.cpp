@@ -15,7 +15,7 @@ at::Tensor random_rois(std::int64_t count, std::int64_t images, double extent, d
   return at::cat({image, random_boxes(count, extent, side, 4)}, 1);
 }
 
-TEST(RoiAlign, ACellOnAPixelGivesThePixel) {
+TEST(RoiAlign, ReturnsPixelForCellOnPixel) {
   const auto features = random_values({1, 1, 6, 6}, -1, 1, 1);
   // the pixel in row 3, column 2
   const auto rois = at::tensor({0, 2, 3, 3, 4}, at::kFloat).view({1, 5});
@@ -25,7 +25,7 @@ TEST(RoiAlign, ACellOnAPixelGivesThePixel) {
 
 // The operator is linear, so its gradient is right if <g, A d> = <A' g, d> for any g and d. This
 // avoids the rounding of finite differences.
-TEST(RoiAlign, GradientIsTheTransposeOfTheOperator) {
+TEST(RoiAlign, ReturnsTransposedOperatorAsGradient) {
   const auto rois = random_rois(40, 2, 80, 60);
   const auto levels = random_values({40}, 0, 2, 9).to(at::kLong);
   for (const bool aligned : {false, true})
@@ -50,7 +50,7 @@ TEST(RoiAlign, GradientIsTheTransposeOfTheOperator) {
       }
 }
 
-TEST(RoiAlign, IsTheSameOnAnyNumberOfThreads) {
+TEST(RoiAlign, GivesSameResultOnAnyThreads) {
   const auto rois = random_rois(60, 3, 100, 60);
   const auto weights = random_values({60, 70, 7, 7}, -1, 1, 6);
   const auto levels = random_values({60}, 0, 2, 9).to(at::kLong);
@@ -63,7 +63,7 @@ TEST(RoiAlign, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-TEST(RoiAlign, TakesAnyMemoryFormatAndGivesChannelsLast) {
+TEST(RoiAlign, AcceptsAnyMemoryFormat) {
   const auto features = random_values({2, 8, 10, 12}, -1, 1, 1);
   const auto rois = random_rois(9, 2, 10, 8);
   const auto output = roi_align({features}, rois, {}, {});
@@ -72,7 +72,7 @@ TEST(RoiAlign, TakesAnyMemoryFormatAndGivesChannelsLast) {
       same(roi_align({features.contiguous(at::MemoryFormat::ChannelsLast)}, rois, {}, {}), output));
 }
 
-TEST(RoiAlign, TakesGradientsOfAnyMemoryFormat) {
+TEST(RoiAlign, AcceptsGradientsOfAnyMemoryFormat) {
   const auto rois = random_rois(30, 2, 40, 30);
   const auto gradient = random_values({30, 70, 7, 5}, -1, 1, 2);
   const auto of = [&](const at::Tensor& given) {
@@ -85,7 +85,7 @@ TEST(RoiAlign, TakesGradientsOfAnyMemoryFormat) {
   EXPECT_TRUE(same(of(gradient.transpose(2, 3).contiguous().transpose(2, 3)), expected));
 }
 
-TEST(RoiAlign, RegionsOfAllMapsAtOnceAreThoseOfEachMapAlone) {
+TEST(RoiAlign, MatchesEachMapAlone) {
   const auto rois = random_rois(50, 2, 90, 60);
   const auto levels = random_values({50}, 0, 3, 8).to(at::kLong);
   std::vector<at::Tensor> maps, alone;
@@ -108,7 +108,7 @@ TEST(RoiAlign, RegionsOfAllMapsAtOnceAreThoseOfEachMapAlone) {
 }
 
 // The maps of two poolings, one of which omits the last map, and of another use.
-TEST(RoiAlign, SharedGradientsAreThoseOfAllUses) {
+TEST(RoiAlign, SumsSharedGradientsOfAllUses) {
   const auto rois = random_rois(40, 2, 90, 60), few = random_rois(5, 2, 60, 50);
   const auto levels = random_values({40}, 0, 3, 8).to(at::kLong);
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
@@ -135,7 +135,7 @@ TEST(RoiAlign, SharedGradientsAreThoseOfAllUses) {
   }
 }
 
-TEST(RoiAlign, SharedGradientsAreMadeAnewByEachBackwardPass) {
+TEST(RoiAlign, ResetsSharedGradientsEachBackwardPass) {
   const auto rois = random_rois(20, 2, 40, 30);
   const auto leaf = random_values({2, 8, 10, 12}, -1, 1, 1).requires_grad_();
   const auto maps = with_shared_gradients({leaf});
@@ -146,14 +146,14 @@ TEST(RoiAlign, SharedGradientsAreMadeAnewByEachBackwardPass) {
   EXPECT_TRUE(close(leaf.grad(), once * 2, 1e-6));
 }
 
-TEST(RoiAlign, MapsThatNoRegionIsTakenFromHaveAGradientOfZero) {
+TEST(RoiAlign, ReturnsZeroGradientForUnusedMaps) {
   const std::vector maps = {random_values({1, 4, 8, 8}, -1, 1, 1).requires_grad_(),
                             random_values({1, 4, 4, 4}, -1, 1, 2).requires_grad_()};
   roi_align(maps, at::zeros({0, 5}), {}, {}).sum().backward();
   for (const auto& map : maps) EXPECT_TRUE(same(map.grad(), at::zeros_like(map)));
 }
 
-TEST(RoiAlign, MapsOfAnyShapeGiveTheirConstant) {
+TEST(RoiAlign, KeepsConstantsOfAnyShape) {
   for (const auto& [height, width] : {std::pair{16, 16}, {1, 1}, {2500, 5}, {5, 2500}}) {
     const auto features = at::full({1, 65, height, width}, -1.5);
     const auto rois = at::tensor({0, 0, 0, 4 * width, 4 * height}, at::kFloat).view({1, 5});
@@ -173,7 +173,7 @@ TEST(RoiAlign, ReadsNarrowMapsAsFloat) {
   EXPECT_EQ(maps.grad().scalar_type(), at::kBFloat16);
 }
 
-TEST(RoiAlign, OddRegionsGiveZeros) {
+TEST(RoiAlign, ReturnsZerosForInvalidRegions) {
   const auto rois =
       at::cat({at::zeros({4, 1}), boxes_of({kNan, kNan, kNan, kNan, -kInfinite, 0, kInfinite, 4,  //
                                             50, 50, 60, 60, 4, 4, 2, 2})},
@@ -182,7 +182,7 @@ TEST(RoiAlign, OddRegionsGiveZeros) {
   EXPECT_TRUE(same(output, at::zeros({4, 2, 2, 2})));
 }
 
-TEST(RoiAlign, RefusesAnImageThatIsNotThere) {
+TEST(RoiAlign, RejectsImageIndexOutOfRange) {
   const auto features = at::zeros({2, 1, 4, 4});
   for (const double image : {-1.0, 2.0, 1e30, std::numeric_limits<double>::quiet_NaN()}) {
     const auto rois = at::tensor({image, 0.0, 0.0, 2.0, 2.0}, at::kFloat).view({1, 5});
@@ -190,7 +190,7 @@ TEST(RoiAlign, RefusesAnImageThatIsNotThere) {
   }
 }
 
-TEST(RoiAlign, RefusesWhatDoesNotFit) {
+TEST(RoiAlign, RejectsShapeMismatch) {
   const auto map = at::zeros({2, 3, 4, 4}), rois = at::zeros({2, 5});
   const auto refuses = [&](const std::vector<at::Tensor>& maps, const at::Tensor& regions,
                            const at::Tensor& levels) {

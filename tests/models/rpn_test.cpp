@@ -80,7 +80,7 @@ class RpnLosses : public ::testing::Test {
   std::vector<Truth> truths_;
 };
 
-TEST_F(RpnLosses, AreThoseOfTheWholeMapsAndSoAreTheGradients) {
+TEST_F(RpnLosses, MatchWholeMaps) {
   const auto output = rpn_(features_);
   EXPECT_FALSE(output.logits.requires_grad());
   const auto logits = dense("cls_logits", 1).squeeze(2), deltas = dense("bbox_pred", 4);
@@ -112,7 +112,7 @@ TEST_F(RpnLosses, AreThoseOfTheWholeMapsAndSoAreTheGradients) {
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(close(found[i], wanted[i], 1e-4)) << i;
 }
 
-TEST_F(RpnLosses, OfNoAnchorAreZeroWithGradients) {
+TEST_F(RpnLosses, AreZeroWithoutAnchors) {
   const auto output = rpn_(features_);
   const Drawn none{.rows = at::zeros({0}, at::kLong), .foreground = at::zeros({0}, at::kLong)};
   const auto losses = means_of(rpn_.losses(features_, output, truths_, {}, none, {}));

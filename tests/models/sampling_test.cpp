@@ -51,7 +51,7 @@ void expect_distinct_ascending(const at::Tensor& indices) {
   EXPECT_GT((indices.slice(0, 1) - indices.slice(0, 0, -1)).min().item<std::int64_t>(), 0);
 }
 
-TEST(Sample, DrawsTheRightNumbersOfTheRightKindsWithoutRepeats) {
+TEST(Sample, DrawsRequestedCountsWithoutRepeats) {
   const auto label = some_labels();
   for (const auto& [fraction, positives] : {std::pair{0.25, 32}, {0.5, 40}}) {
     const auto [positive, negative] = sample(label, 128, fraction, Rng{1});
@@ -64,7 +64,7 @@ TEST(Sample, DrawsTheRightNumbersOfTheRightKindsWithoutRepeats) {
   }
 }
 
-TEST(Sample, IsTheShuffleOfTheListOfEachKind) {
+TEST(Sample, MatchesShuffleOfEachKind) {
   for (const std::int64_t size : {1, 1023, 1024, 1025, 5000}) {
     auto label = random_values({size}, -1, 2, 5).floor().to(at::kChar);
     for (const std::int64_t count : {1, 64, 512, 10'000}) {
@@ -78,7 +78,7 @@ TEST(Sample, IsTheShuffleOfTheListOfEachKind) {
   }
 }
 
-TEST(Sample, IsAFunctionOfTheStream) {
+TEST(Sample, DependsOnlyOnStream) {
   const auto label = some_labels();
   const auto first = sample(label, 64, 0.25, Rng{7}), second = sample(label, 64, 0.25, Rng{7});
   EXPECT_TRUE(same(first.positive, second.positive));
@@ -97,13 +97,13 @@ TEST(Sample, IsUniform) {
   EXPECT_LT(drawn.max().item<std::int64_t>(), 1000);
 }
 
-TEST(Sample, TakesWhatThereIs) {
+TEST(Sample, DrawsAllWhenFewerThanRequested) {
   const auto [positive, negative] = sample(at::tensor({1, 0, -1, 0}, at::kChar), 512, 0.25, Rng{1});
   EXPECT_TRUE(same(positive, at::tensor({0}, at::kLong)));
   EXPECT_TRUE(same(negative, at::tensor({1, 3}, at::kLong)));
 }
 
-TEST(Sample, OfSeveralLotsAndImagesIsThatOfEach) {
+TEST(Sample, MatchesEachImageInSeveralBatches) {
   const auto labels = random_values({3, 2500}, -1, 2, 9).floor().to(at::kChar);
   labels[1].fill_(-1);  // an image without candidates
   const auto rng = [](std::size_t image) { return Rng{5, image}; };
@@ -134,7 +134,7 @@ TEST(Sample, OfSeveralLotsAndImagesIsThatOfEach) {
   }
 }
 
-TEST(Sample, RefusesLabelsOfAnotherShape) {
+TEST(Sample, RejectsShapeMismatch) {
   const auto rng = [](std::size_t) { return Rng{1}; };
   EXPECT_THROW(draw({lot_of(some_labels(), 1, 1, rng)}), std::invalid_argument);
   EXPECT_THROW(draw({lot_of(at::zeros({1, 3}), 1, 1, rng)}), std::invalid_argument);

@@ -13,7 +13,7 @@ namespace {
 const at::Tensor kBoxes = boxes_of({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110});
 const at::Tensor kScores = at::tensor({0.9F, 0.8F, 0.3F});
 
-TEST(SoftNms, LowersScoresByTheOverlapInTheirGroup) {
+TEST(SoftNms, LowersScoresByOverlapInGroup) {
   const auto left = static_cast<float>(0.8 * std::exp(-1.0 / 9 / 0.5));
   const auto all = longs({0, 1, 2}), one_group = longs({0, 0, 0});
   const auto softened = [](const at::Tensor& groups, const SoftNmsOptions& options) {
@@ -31,7 +31,7 @@ TEST(SoftNms, LowersScoresByTheOverlapInTheirGroup) {
   EXPECT_TRUE(same(softened(one_group, {.sigma = 0.5, .score_threshold = 0.7}).kept, longs({0})));
 }
 
-TEST(SoftNms, WithAVanishingSigmaIsNmsOfAnyOverlap) {
+TEST(SoftNms, MatchesNmsForVanishingSigma) {
   const auto boxes = random_boxes(400, 500, 80, 1);
   const auto scores = random_values({400}, 0.1, 1, 3);
   const auto groups = random_values({400}, 0, 4, 4).floor().to(at::kLong);
@@ -41,21 +41,21 @@ TEST(SoftNms, WithAVanishingSigmaIsNmsOfAnyOverlap) {
   EXPECT_TRUE(same(soft.scores, scores.index_select(0, hard)));
 }
 
-TEST(SoftNms, WithAVastSigmaOnlySorts) {
+TEST(SoftNms, OnlySortsForHugeSigma) {
   const auto boxes = random_boxes(100, 50, 80, 1);
   const auto scores = random_values({100}, 0.1, 1, 3);
   const auto soft = soft_nms(boxes, scores, at::zeros({100}, at::kLong), {.sigma = 1e9});
   EXPECT_TRUE(same(soft.kept, std::get<1>(scores.sort(true, 0, true))));
 }
 
-TEST(SoftNms, OfEqualScoresTheFirstBoxIsTheBetterOne) {
+TEST(SoftNms, KeepsOrderOfEqualScores) {
   const auto boxes = kBoxes.index_select(0, longs({0, 1, 0, 1}));
   const auto [kept, scores] =
       soft_nms(boxes, at::full({4}, 0.5), at::zeros({4}, at::kLong), {.sigma = 1});
   EXPECT_TRUE(same(kept.slice(0, 0, 2), longs({0, 1})));
 }
 
-TEST(SoftNms, IsTheSameOnAnyNumberOfThreads) {
+TEST(SoftNms, GivesSameResultOnAnyThreads) {
   const auto boxes = random_boxes(1000, 300, 80, 1);
   const auto scores = random_values({1000}, 0, 1, 3);
   const auto groups = random_values({1000}, 0, 9, 4).floor().to(at::kLong);
@@ -65,7 +65,7 @@ TEST(SoftNms, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-TEST(SoftNms, TakesNoBoxesAndRefusesNonsense) {
+TEST(SoftNms, RejectsInvalidArguments) {
   const auto none =
       soft_nms(kBoxes.slice(0, 0, 0), kScores.slice(0, 0, 0), at::zeros({0}, at::kLong), {});
   EXPECT_EQ(none.kept.numel(), 0);

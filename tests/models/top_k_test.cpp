@@ -35,7 +35,7 @@ std::vector<float> noise(std::size_t count, double step = 0) {
   return values;
 }
 
-TEST(TopK, IsTheHeadOfAStableSort) {
+TEST(TopK, MatchesStableSort) {
   for (const std::size_t size : {0, 1, 63, 64, 65, 1000, 50'000})
     for (const double step : {0.0, 0.1})  // without ties and with many
       for (const std::int64_t count : {0, 1, 100, 2000}) {
@@ -44,18 +44,18 @@ TEST(TopK, IsTheHeadOfAStableSort) {
       }
 }
 
-TEST(TopK, EqualValuesAreTakenInTheirOrder) {
+TEST(TopK, KeepsOrderOfEqualValues) {
   EXPECT_EQ(top_k(std::vector{1.F, 2.F, -0.F, 2.F, 0.F, 2.F}, 5), (Indices{1, 3, 5, 0, 2}));
 }
 
-TEST(TopK, LeavesOutWhatIsNotFinite) {
+TEST(TopK, SkipsNonFiniteValues) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float infinite = std::numeric_limits<float>::infinity();
   EXPECT_EQ(top_k(std::vector{nan, 1.F, infinite, -infinite, -3.F}, 4), (Indices{1, 4}));
   EXPECT_TRUE(top_k(std::vector<float>(100'000, nan), 100).empty());
 }
 
-TEST(TopK, IsNotMisledByValuesThatComeAtRegularPlaces) {
+TEST(TopK, HandlesValuesAtRegularPlaces) {
   auto values = noise(100'000);
   // all that a sample at regular places may contain
   for (std::size_t i = 0; i < values.size(); i += 16) values[i] += 1000;

@@ -21,7 +21,7 @@ void expect_same_tables(const TruthPack& found, const TruthPack& expected) {
   EXPECT_EQ(found.only_polygons, expected.only_polygons);
 }
 
-TEST(TruthPack, HoldsTheObjectsOfAllImagesWithoutCrowds) {
+TEST(TruthPack, ContainsAllObjectsExceptCrowds) {
   const auto batch = four_images();
   const auto truths = truths_of(batch);
   const auto& pack = *truths[0].pack;
@@ -40,7 +40,7 @@ TEST(TruthPack, HoldsTheObjectsOfAllImagesWithoutCrowds) {
   }
 }
 
-TEST(TruthPack, IsMadeOfTruthsThatHaveNone) {
+TEST(TruthPack, IsCreatedForTruthsWithoutPack) {
   const auto batch = four_images();
   const auto truths = truths_of(batch);
   EXPECT_EQ(pack_of(truths), truths[0].pack);
@@ -53,7 +53,7 @@ TEST(TruthPack, IsMadeOfTruthsThatHaveNone) {
   EXPECT_EQ(pack_of(part)->sizes.size(0), 2);
 }
 
-TEST(TruthPack, KnowsWhetherThereAreOnlyPolygons) {
+TEST(TruthPack, ReportsWhetherAllMasksArePolygons) {
   auto batch = small_batch();
   EXPECT_TRUE(truths_of(batch)[0].pack->only_polygons);
   batch.objects[1].segmentations[0] = std::monostate();

@@ -69,20 +69,20 @@ std::vector<Traffic> traffic_of_steps(const SmallKind& kind, const std::vector<B
 
 class Waits : public ::testing::TestWithParam<SmallKind> {};
 
-TEST_P(Waits, OfAStepAreAtMostSixAndTheSameForEveryBatch) {
+TEST_P(Waits, AreAtMostSixPerStep) {
   std::vector<Batch> batches;
   for (const auto& objects : kBatches) batches.push_back(squares(objects));
   const auto traffic = traffic_of_steps(GetParam(), batches);
   for (std::size_t i = 0; i < traffic.size(); ++i) {
     EXPECT_LE(traffic[i].waits(), 6) << causes(traffic[i]);
     EXPECT_LE(traffic[i].uploads, 6);
-    EXPECT_EQ(traffic[i].waits_by.count("upload"), 0U) << "each is one that nobody waits for";
+    EXPECT_EQ(traffic[i].waits_by.count("upload"), 0U) << "uploads must not wait";
     // An image without objects needs fewer waits if masks are made on the host.
     EXPECT_LE(traffic[i].waits(), traffic.back().waits()) << causes(traffic[i]);
   }
 }
 
-TEST(WaitsForMasks, AreAtMostSixWhereObjectsHaveRunLengthsOrNoShape) {
+TEST(WaitsForMasks, AreAtMostSixWithRunLengths) {
   auto batch = squares({5, 5, 5, 5});
   for (auto& objects : batch.objects) {
     const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&objects.segmentations[0]);

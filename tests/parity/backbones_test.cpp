@@ -101,7 +101,7 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
 INSTANTIATE_TEST_SUITE_P(ByName, PretrainedBackbone, ::testing::ValuesIn(peers()),
                          [](const auto& one) { return one.param.name; });
 
-TEST_P(PretrainedBackbone, IsReadWholeAndGivesTheSameMaps) {
+TEST_P(PretrainedBackbone, LoadsFullyAndMatchesMaps) {
   const at::NoGradGuard no_grad;
   Parameters parameters;
   const Scope root(parameters, 1), body = root / "backbone" / "body";

@@ -54,7 +54,7 @@ std::vector<Json> without_partner(const Json& some, const Json& others, const Cl
 /// and torchvision to fractions, which moves boxes a little and changes single pixels of masks.
 const Closeness kSets[] = {{"sized", 0.002, 0.99, 1e-3}, {"photos", 0.02, 0.95, 0.02}};
 
-TEST_F(EndToEndParity, TorchvisionsWeightsGiveItsApAndItsDetections) {
+TEST_F(EndToEndParity, MatchesApAndDetectionsOfTorchvision) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   MILLRACE_NEEDS_DATA("goldens/scripts");

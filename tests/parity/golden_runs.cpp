@@ -105,8 +105,8 @@ double GoldenRun::tolerance(const std::string& name) const {
   const double error = largest(actual.to(at::kDouble) - expected.to(at::kDouble));
   if (error <= golden.tolerance(name)) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << name << " is off by " << error << " of " << largest(expected) << "; "
-         << golden.tolerance(name) << " would do";
+         << name << " differs by " << error << " of " << largest(expected) << "; the tolerance is "
+         << golden.tolerance(name);
 }
 
 void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work) {
@@ -123,7 +123,7 @@ void each_golden(const std::string& tensor, const std::function<void(const Golde
       found = true;
     }
   if (!found)
-    GTEST_SKIP() << "no recording of torchvision's with \"" << tensor
+    GTEST_SKIP() << "no recording of torchvision with \"" << tensor
                  << "\" (set MILLRACE_GOLDENS to the folder of the goldens)";
 }
 

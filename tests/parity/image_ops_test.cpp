@@ -32,7 +32,7 @@ Sample sample_of(const GoldenCase& golden) {
   return sample;
 }
 
-TEST(ResizeParity, SizesAreCutAsTorchvisionCutsThem) {
+TEST(ResizeParity, MatchesTruncatedSizes) {
   each_case("resize", "size_", [&](const GoldenCase& golden) {
     const auto& from = golden["hw"];
     auto sizes = golden["output"].clone();
@@ -47,7 +47,7 @@ TEST(ResizeParity, SizesAreCutAsTorchvisionCutsThem) {
   });
 }
 
-TEST(ResizeParity, ImagesBoxesAndMasks) {
+TEST(ResizeParity, MatchesImagesBoxesAndMasks) {
   each_case("resize", "r", [&](const GoldenCase& golden) {
     const ResizeShortestEdge stage{.short_side = {golden.parameters["min_size"]},
                                    .max_side = golden.parameters["max_size"],
@@ -81,7 +81,7 @@ TEST(ResizeParity, ImagesBoxesAndMasks) {
   });
 }
 
-TEST(PasteParity, MasksAreTheSamePixelForPixel) {
+TEST(PasteParity, MatchesMasksPixelForPixel) {
   each_case("paste_masks", "p", [&](const GoldenCase& golden) {
     const auto masks = golden["masks"].contiguous();
     const auto* box = golden["boxes"].data_ptr<float>();
@@ -95,7 +95,7 @@ TEST(PasteParity, MasksAreTheSamePixelForPixel) {
   });
 }
 
-TEST(PolygonParity, RunLengthsAreasAndBoxesArePycocotools) {
+TEST(PolygonParity, MatchesPycocotools) {
   const auto cases = nlohmann::json::parse(std::ifstream("tests/parity/goldens/ops/polygons.json"));
   for (const auto& golden : cases) {
     const auto polygons = golden["polygons"].get<std::vector<coco::Polygon>>();

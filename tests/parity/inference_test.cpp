@@ -53,7 +53,7 @@ Batch batch_of(const GoldenRun& golden) {
   return Pad{}(std::move(samples));
 }
 
-TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
+TEST_F(InferenceParity, MatchesParameterNamesAndValues) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     if (golden.argument("model") != "r50" || golden.count("num_classes") != 91 ||
         golden.count("weight_seed") != 1)
@@ -69,7 +69,7 @@ TEST_F(InferenceParity, ParametersAreTorchvisionsByNameAndValue) {
   });
 }
 
-TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
+TEST_F(InferenceParity, MatchesInputOfPhotos) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto batch = batch_of(golden);
     auto sizes = golden["in.image_sizes"].clone();
@@ -90,7 +90,7 @@ TEST_F(InferenceParity, PhotosBecomeTheSameInput) {
   });
 }
 
-TEST_F(InferenceParity, BackboneAndPyramid) {
+TEST_F(InferenceParity, MatchesBackboneAndPyramid) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto c = model.body(golden["in.batch"], {});
@@ -102,7 +102,7 @@ TEST_F(InferenceParity, BackboneAndPyramid) {
   });
 }
 
-TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
+TEST_F(InferenceParity, MatchesAnchorsLogitsAndDeltas) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto output = model.rpn(model.features(golden["in.batch"], golden["in.image_sizes"]));
@@ -113,7 +113,7 @@ TEST_F(InferenceParity, AnchorsLogitsAndDeltas) {
   });
 }
 
-TEST_F(InferenceParity, BestLogitsOfEachLevel) {
+TEST_F(InferenceParity, MatchesBestLogitsOfEachLevel) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto rpn = recorded_rpn(golden);
     const auto before = options_of(golden).rpn.pre_nms_top_n_test;
@@ -135,7 +135,7 @@ TEST_F(InferenceParity, BestLogitsOfEachLevel) {
   });
 }
 
-TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
+TEST_F(InferenceParity, MatchesProposalsFromRecordedLogits) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto ours = proposals_of(golden, options_of(golden), false);
     for (std::size_t i = 0; i < ours.size(); ++i)
@@ -143,7 +143,7 @@ TEST_F(InferenceParity, ProposalsFromRecordedLogits) {
   });
 }
 
-TEST_F(InferenceParity, RegionsHaveTheSameLevelsFeaturesClassesAndBoxes) {
+TEST_F(InferenceParity, MatchesLevelsFeaturesAndBoxes) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto& pool = model.options.pool;
@@ -165,7 +165,7 @@ TEST_F(InferenceParity, RegionsHaveTheSameLevelsFeaturesClassesAndBoxes) {
   });
 }
 
-TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
+TEST_F(InferenceParity, MatchesDetectionsFromRecordedLogits) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto sizes = image_sizes(golden["in.image_sizes"]);
@@ -191,7 +191,7 @@ TEST_F(InferenceParity, DetectionsFromRecordedLogits) {
   });
 }
 
-TEST_F(InferenceParity, MaskProbabilitiesOfRecordedDetections) {
+TEST_F(InferenceParity, MatchesMaskProbabilities) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
@@ -207,7 +207,7 @@ TEST_F(InferenceParity, MaskProbabilitiesOfRecordedDetections) {
   });
 }
 
-TEST_F(InferenceParity, RecordedMasksArePastedToTheSameRunLengths) {
+TEST_F(InferenceParity, MatchesRunLengthsOfPastedMasks) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto images = golden.of_images("in.image");
     for (std::size_t i = 0; i < images.size(); ++i) {
@@ -247,7 +247,7 @@ std::int64_t matched(const Found& a, const at::Tensor& boxes, const at::Tensor& 
   return count;
 }
 
-TEST_F(InferenceParity, FromInputToDetectionsWithoutHelp) {
+TEST_F(InferenceParity, MatchesDetectionsEndToEnd) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);

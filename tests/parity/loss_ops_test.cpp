@@ -25,7 +25,7 @@ MaskRcnnOptions torchvision() {
   return default_options<MaskRcnnOptions>(parse_config("style = \"torchvision\"", "test"));
 }
 
-TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
+TEST(LossesParity, MatchesBoxHeadLossesAndGradients) {
   each_case("losses", "fastrcnn_loss", [&](const GoldenCase& golden) {
     // The recording has regression targets; here, regions and objects that encode to them replace
     // these.
@@ -60,7 +60,7 @@ TEST(LossesParity, BoxHeadsLossesAndTheirGradients) {
   });
 }
 
-TEST(LossesParity, MaskHeadsLossAndItsGradient) {
+TEST(LossesParity, MatchesMaskHeadLossAndGradient) {
   each_case("losses", "maskrcnn_loss", [&](const GoldenCase& golden) {
     const auto& matched = golden["matched_idxs"];
     const auto& masks = golden["gt_masks"];
@@ -78,7 +78,7 @@ TEST(LossesParity, MaskHeadsLossAndItsGradient) {
   });
 }
 
-TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
+TEST(FrozenBatchNormParity, MatchesOutputAndGradientWhenFolded) {
   each_case("frozen_bn", "", [&](const GoldenCase& golden) {
     const auto channels = golden["weight"].size(0);
     Parameters parameters;
@@ -102,12 +102,12 @@ TEST(FrozenBatchNormParity, OutputAndGradientOfWhatIsFoldedIntoAConvolution) {
   });
 }
 
-TEST(BoxesParity, LevelsOfRegions) {
+TEST(BoxesParity, MatchesLevelsOfRegions) {
   const auto golden = golden_cases("boxes", "fpn_level").at(0);
   EXPECT_TRUE(same(region_levels(golden["boxes"], torchvision().pool) - 2, golden["output"]));
 }
 
-TEST(BoxesParity, SmallDetectionsGo) {
+TEST(BoxesParity, RemovesSmallDetections) {
   each_case("boxes", "remove_small", [&](const GoldenCase& golden) {
     const auto& boxes = golden["boxes"];
     // Our detections are also clipped to the image, which is not part of the recording, so only

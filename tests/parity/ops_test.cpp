@@ -31,7 +31,7 @@ RoiAlignOptions options_of(const GoldenCase& golden) {
   return {size[0], size[1], p["spatial_scale"], p["sampling_ratio"], p["aligned"]};
 }
 
-TEST(RoiAlignParity, OutputAndGradient) {
+TEST(RoiAlignParity, MatchesOutputAndGradient) {
   int compared = 0;
   each_case("roi_align", "c", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
@@ -44,7 +44,7 @@ TEST(RoiAlignParity, OutputAndGradient) {
   EXPECT_EQ(compared, 20);
 }
 
-TEST(RoiAlignParity, NoRegions) {
+TEST(RoiAlignParity, AcceptsNoRegions) {
   const auto golden = golden_cases("roi_align", "empty").at(0);
   const auto input = leaf(golden["input"]);
   const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
@@ -52,7 +52,7 @@ TEST(RoiAlignParity, NoRegions) {
   EXPECT_TRUE(same(gradient(output.sum(), input, {}), golden["grad_input"]));
 }
 
-TEST(RoiAlignParity, MaskTargets) {
+TEST(RoiAlignParity, MatchesMaskTargets) {
   const auto golden = golden_cases("roi_align", "mask_targets").at(0);
   const auto& masks = golden["masks"];  // [5, H, W] of 0 and 1
   const auto height = masks.size(1), width = masks.size(2);
@@ -63,7 +63,7 @@ TEST(RoiAlignParity, MaskTargets) {
   EXPECT_TRUE(close(targets, golden["output"], kRounding));
 }
 
-TEST(NmsParity, KeepsTheSameBoxesInTheSameOrder) {
+TEST(NmsParity, KeepsSameBoxesInOrder) {
   each_case("nms", "", [&](const GoldenCase& golden) {
     const auto& scores = golden["scores"];
     const auto one_group = at::zeros({scores.numel()}, at::kLong);
@@ -73,7 +73,7 @@ TEST(NmsParity, KeepsTheSameBoxesInTheSameOrder) {
   });
 }
 
-TEST(NmsParity, KeepsTheSameBoxesOfEachGroup) {
+TEST(NmsParity, KeepsSameBoxesOfEachGroup) {
   each_case("batched_nms", "", [&](const GoldenCase& golden) {
     const auto& scores = golden["scores"];
     const auto kept =
@@ -90,14 +90,14 @@ BoxCoder coder_of(const GoldenCase& golden) {
   return coder;
 }
 
-TEST(BoxesParity, Encode) {
+TEST(BoxesParity, MatchesEncoding) {
   each_case("boxes", "encode", [&](const GoldenCase& golden) {
     const auto deltas = coder_of(golden).encode(golden["proposals"], golden["reference"]);
     EXPECT_TRUE(close(deltas, golden["output"], kRounding));
   });
 }
 
-TEST(BoxesParity, DecodeAndItsGradient) {
+TEST(BoxesParity, MatchesDecodingAndGradient) {
   each_case("boxes", "decode", [&](const GoldenCase& golden) {
     const auto deltas = leaf(golden["deltas"]);
     const auto boxes = coder_of(golden).decode(golden["boxes"], deltas).view_as(golden["output"]);
@@ -107,18 +107,18 @@ TEST(BoxesParity, DecodeAndItsGradient) {
   });
 }
 
-TEST(BoxesParity, Clip) {
+TEST(BoxesParity, MatchesClipping) {
   const auto golden = golden_cases("boxes", "clip").at(0);
   const auto& p = golden.parameters;
   EXPECT_TRUE(same(clip_boxes(golden["boxes"], p["h"], p["w"]), golden["output"]));
 }
 
-TEST(BoxesParity, Iou) {
+TEST(BoxesParity, MatchesIou) {
   const auto golden = golden_cases("boxes", "iou").at(0);
   EXPECT_TRUE(same(box_iou(golden["a"], golden["b"]), golden["output"]));
 }
 
-TEST(MatcherParity, LabelsAndTruths) {
+TEST(MatcherParity, MatchesLabelsAndTruths) {
   const auto iou = golden_cases("boxes", "iou").at(0);
   each_case("boxes", "match", [&](const GoldenCase& golden) {
     const auto& p = golden.parameters;
@@ -133,7 +133,7 @@ TEST(MatcherParity, LabelsAndTruths) {
   });
 }
 
-TEST(AnchorsParity, RoundedCellsAtTorchvisionsStrides) {
+TEST(AnchorsParity, MatchesRoundedAnchorsAtGridStrides) {
   each_case("anchors", "", [&](const GoldenCase& golden) {
     const auto& p = golden.parameters;
     std::vector<at::Tensor> cells, anchors;
@@ -150,7 +150,7 @@ TEST(AnchorsParity, RoundedCellsAtTorchvisionsStrides) {
   });
 }
 
-TEST(LossesParity, SmoothL1) {
+TEST(LossesParity, MatchesSmoothL1) {
   each_case("losses", "smooth_l1", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto loss = smooth_l1_sum(input, golden["target"], golden.parameters["beta"]);
@@ -159,7 +159,7 @@ TEST(LossesParity, SmoothL1) {
   });
 }
 
-TEST(LossesParity, BinaryCrossEntropy) {
+TEST(LossesParity, MatchesBinaryCrossEntropy) {
   each_case("losses", "bce", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto mean = binary_cross_entropy_sum(input, golden["target"]) / input.numel();

@@ -65,7 +65,7 @@ class TorchvisionsRetinaNet : public ::testing::Test {
   std::map<std::string, at::Tensor> theirs_;
 };
 
-TEST_F(TorchvisionsRetinaNet, HasTheSameAnchorsLossesGradientsAndObjects) {
+TEST_F(TorchvisionsRetinaNet, MatchesTrainingAndDetections) {
   std::vector<at::Tensor> maps;
   for (const auto& [height, width] : {std::pair{8, 12}, {4, 6}, {2, 3}, {1, 2}, {1, 1}})
     maps.push_back(at::zeros({2, 1, height, width}));

@@ -52,13 +52,13 @@ std::string line(const std::pair<const std::string, std::string>& setting) {
   return setting.first + " = " + setting.second + "\n";
 }
 
-TEST(Style, TorchvisionIsItsSwitchesSetOneByOne) {
+TEST(Style, MatchesSwitchesSetOneByOne) {
   std::string one_by_one = "style = \"detectron2\"\n";
   for (const auto& each : kSwitches) one_by_one += line(each);
   EXPECT_EQ(settings(one_by_one), settings("style = \"torchvision\""));
 }
 
-TEST(Style, EachSwitchChangesItselfAlone) {
+TEST(Style, ChangesOneOptionPerSwitch) {
   const auto plain = settings("");
   EXPECT_EQ(settings("style = \"detectron2\""), plain);
   for (const auto& each : kSwitches) {
@@ -70,7 +70,7 @@ TEST(Style, EachSwitchChangesItselfAlone) {
   }
 }
 
-TEST(Style, ASwitchWinsOverTheStyle) {
+TEST(Style, IsOverriddenBySwitch) {
   const auto mixed = settings("style = \"torchvision\"\nroi.aligned = true\nnorm_eps = 0.0");
   auto expected = settings("style = \"torchvision\"");
   expected["roi.aligned"] = "true";

@@ -129,7 +129,7 @@ Trace train(const GoldenRun& golden, bool nudged) {
 /// up to 6.
 constexpr double kRoundings = 16;
 
-TEST(TraceParity, LosesNoMoreThanRoundingInTwentySteps) {
+TEST(TraceParity, MatchesTwentyStepsUpToRounding) {
   each_golden("losses", [](const GoldenRun& golden) {
     const auto own = train(golden, /*nudged=*/false), other = train(golden, /*nudged=*/true);
     // growth of the difference between the two trainings, over all losses up to a step

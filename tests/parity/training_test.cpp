@@ -50,7 +50,7 @@ at::Tensor matched(const Matches& matches) {
   return at::where(matches.label == 1, matches.truth, at::zeros_like(matches.truth));
 }
 
-TEST(TrainingParity, AnchorsAreMatchedAlike) {
+TEST(TrainingParity, MatchesAnchorLabels) {
   const at::NoGradGuard no_grad;
   each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
@@ -67,7 +67,7 @@ TEST(TrainingParity, AnchorsAreMatchedAlike) {
   });
 }
 
-TEST(TrainingParity, ProposalsFromRecordedLogits) {
+TEST(TrainingParity, MatchesProposalsFromRecordedLogits) {
   each_golden("loss.sum", [](const GoldenRun& golden) {
     const auto inference = golden.beside("infer");  // the forward pass is the same
     const auto ours = proposals_of(inference, options_of(golden), /*training=*/true);
@@ -76,7 +76,7 @@ TEST(TrainingParity, ProposalsFromRecordedLogits) {
   });
 }
 
-TEST(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
+TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
   each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     for (std::size_t i = 0; i < step.truths.size(); ++i) {
@@ -112,7 +112,7 @@ TEST(TrainingParity, RegionsAreMatchedAndEncodedAlike) {
   });
 }
 
-TEST(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
+TEST(TrainingParity, MatchesLogitsAndMaskTargets) {
   const at::NoGradGuard no_grad;
   each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
@@ -149,7 +149,7 @@ TEST(TrainingParity, SampledRegionsGetTheSameLogitsAndMaskTargets) {
   });
 }
 
-TEST(TrainingParity, LossesAndGradients) {
+TEST(TrainingParity, MatchesLossesAndGradients) {
   each_golden("loss.sum", [](const GoldenRun& golden) {
     const Step step(golden);
     const auto features = step.model.features(step.input, step.sizes, /*training=*/true);

@@ -187,7 +187,7 @@ ODD = [[1, 2, 3, 4, 5]]
         ({"score": "x"}, "bbox", TypeError, r"detections\[3\]: 'score' is not a number"),
         ({"bbox": [1, 2, 3]}, "bbox", ValueError, r"detections\[3\]: 'bbox' has 3 numbers"),
         ({"bbox": [1, 2, 3, float("nan")]}, "bbox", ValueError, "is NaN"),
-        ({"segmentation": SMALL}, "segm", ValueError, r"\[3\].*5 x 5, its image 120 x 120"),
+        ({"segmentation": SMALL}, "segm", ValueError, r"\[3\].*5 x 5, .*120 x 120"),
         ({"segmentation": {"size": [120, 120], "counts": b"1"}}, "segm", ValueError, "add up"),
         ({"segmentation": {"size": [120, 120]}}, "segm", KeyError, "counts"),
         ({"segmentation": ODD}, "segm", ValueError, r"\[3\]: a polygon has 5 numbers"),
@@ -216,7 +216,7 @@ def test_wrong_detections_are_named(
         ({"segmentation": None}, "segm", KeyError, "'segmentation' is missing"),
         ({"segmentation": ODD}, "segm", ValueError, "a polygon has 5 numbers"),
         ({"keypoints": [1, 2]}, "keypoints", ValueError, "'keypoints' has 2 numbers"),
-        ({"keypoints": [1, 2, 2]}, "keypoints", ValueError, "1 keypoints, and there are 17 sigmas"),
+        ({"keypoints": [1, 2, 2]}, "keypoints", ValueError, "1 keypoints, .*17 sigmas"),
         ({"num_keypoints": None}, "keypoints", KeyError, "'num_keypoints' is missing"),
     ],
 )

@@ -89,16 +89,16 @@ BOX, LABEL = np.zeros((1, 4)), np.array([3])
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ((BOX[:, :3], [1.0], LABEL), ValueError, r"boxes: its shape is \(1, 3\)"),
-        ((BOX, [1.0, 2], LABEL), ValueError, "boxes are 1, scores 2"),
-        ((BOX, [1.0], [3, 3]), ValueError, "labels are 2, scores 1"),
+        ((BOX[:, :3], [1.0], LABEL), ValueError, r"boxes: .*\(1, 3\)"),
+        ((BOX, [1.0, 2], LABEL), ValueError, "boxes is 1, .*scores 2"),
+        ((BOX, [1.0], [3, 3]), ValueError, "labels is 2, .*scores 1"),
         ((BOX * np.nan, [1.0], LABEL), ValueError, r"boxes\[0, 0\]"),
         ((BOX, [np.nan], LABEL), ValueError, r"scores\[0\] is NaN"),
-        ((BOX, [1.0], [1.5]), TypeError, "labels: an array of integers"),
-        ((BOX.astype(np.float16), [1.0], LABEL), TypeError, "boxes: an array of float32"),
-        ((None, [1.0], LABEL), ValueError, "neither a box nor a mask"),
+        ((BOX, [1.0], [1.5]), TypeError, "labels: .*integers"),
+        ((BOX.astype(np.float16), [1.0], LABEL), TypeError, "boxes: .*float32"),
+        ((None, [1.0], LABEL), ValueError, "no box, mask"),
         ((BOX, [1.0], LABEL, np.zeros((1, 3, 3))), ValueError, "bool or uint8"),
-        ((BOX, [1.0], LABEL, np.zeros((2, 3, 3), bool)), ValueError, "masks are 2"),
+        ((BOX, [1.0], LABEL, np.zeros((2, 3, 3), bool)), ValueError, "masks is 2"),
         ((BOX, [1.0], LABEL, [{"size": [2, 2], "counts": b"1"}]), ValueError, r"masks\[0\]"),
     ],
 )
@@ -112,13 +112,13 @@ def test_wrong_arrays_are_named(given: Any, error: type[Exception], words: str) 
 def test_wrong_images_and_states() -> None:
     evaluator, image = Evaluator(DATA), DATA["images"][0]["id"]
     evaluator.add(image, BOX, [1.0], LABEL)
-    with pytest.raises(ValueError, match="added before"):
+    with pytest.raises(ValueError, match=f"image {image}: already added"):
         evaluator.add(image, BOX, [1.0], LABEL)
     with pytest.raises(ValueError, match="999999"):
         evaluator.add(999999, BOX, [1.0], LABEL)
-    with pytest.raises(ValueError, match="two partial results"):
+    with pytest.raises(ValueError, match="two partial"):
         evaluator.merge(evaluator.partial())
-    with pytest.raises(ValueError, match="broken"):
+    with pytest.raises(ValueError, match="damaged"):
         evaluator.merge(b"nothing")
     with pytest.raises(ValueError, match="other options"):
         Evaluator(DATA, "segm").merge(evaluator.partial())

@@ -71,7 +71,7 @@ def test_output_that_cannot_be_written_is_a_failure(runs: list[Path]) -> None:
     with open("/dev/full", "w") as full:
         done = run(TRAINER, "diff", *runs, "--json", stdout=full)
     assert done.returncode == 1
-    assert "standard output cannot be written" in done.stderr
+    assert "standard output" in done.stderr
 
 
 def test_closed_pipe_ends_it_quietly(runs: list[Path]) -> None:

@@ -121,14 +121,14 @@ def bad_mask(sample: Sample) -> Sample:
     ("function", "why"),
     [
         (fails, r"KeyError: 'no such thing' \(.*data_stages_test.py:\d+\)"),
-        (returns_nothing, "returned None: return the sample, or whether to keep it"),
+        (returns_nothing, "returned None;"),
         (returns_a_number, "returned another object of class int"),
         (three_columns, r"boxes have the shape \(\d+, 3\), not \(objects, 4\)"),
-        (far_boxes, "which does not lie in the image"),
-        (fewer_labels, "must have one length"),
+        (far_boxes, "has the box"),
+        (fewer_labels, "classes, "),
         (float_labels, "labels: .*Cannot cast"),
-        (float_image, r"image takes an array \(height, width, 3\) of uint8"),
-        (bad_mask, "a mask's counts add up to 3 pixels; it has 3 x 3"),
+        (float_image, r"\(height, width, 3\) of uint8"),
+        (bad_mask, "counts add up to 3 pixels, .*3 x 3"),
     ],
 )
 def test_what_goes_wrong_names_the_function_and_the_sample(
@@ -175,7 +175,7 @@ def test_a_sample_is_a_stages_while_that_is_called(sample: str) -> None:
             image[...] = 0  # a view that was kept is a copy by now
         seen.append(flow.next().digest())
     assert seen == expected
-    with pytest.raises(RuntimeError, match="has gone on in the flow"):
+    with pytest.raises(RuntimeError, match="already returned"):
         kept[0][0].boxes
 
 
@@ -197,5 +197,5 @@ def test_a_flow_that_its_function_refers_to_is_collected(sample: str) -> None:
 
 def test_a_stage_of_a_file_names_no_function(sample: str) -> None:
     stages = ["read", "decode", {"type": "python", "function": "f"}, *REST]
-    with pytest.raises(ValueError, match="a file cannot name one"):
+    with pytest.raises(ValueError, match='"python"'):
         Flow(root=sample, **SMALL, stages=stages).next()

@@ -90,7 +90,7 @@ class Browser:
         while b"\0" not in self.buffer:
             more = os.read(self.reads, 1 << 20)
             if not more:
-                raise RuntimeError("Chromium has ended")
+                raise RuntimeError("Chromium exited")
             self.buffer += more
         text, self.buffer = self.buffer.split(b"\0", 1)
         message: Json = json.loads(text)

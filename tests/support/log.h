@@ -39,7 +39,7 @@ class Log {
  private:
   std::string all() const {
     const auto lines = sink_->last_formatted();
-    if (lines.size() == kMostLines) throw std::length_error("more is logged than a Log keeps");
+    if (lines.size() == kMostLines) throw std::length_error("more lines logged than Log keeps");
     std::string text;
     for (const auto& line : lines) text += line;
     return text;

@@ -15,7 +15,7 @@ inline nlohmann::json page_json(const std::string& page) {
   constexpr std::string_view kBegin = "<script type=\"application/json\" id=\"data\">";
   const auto at = page.find(kBegin);
   if (at == std::string::npos) {
-    ADD_FAILURE() << "a page without JSON";
+    ADD_FAILURE() << "page without JSON";
     return {};
   }
   const auto begin = at + kBegin.size();

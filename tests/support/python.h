@@ -24,5 +24,5 @@ inline int run_python(const std::string& arguments) {
 /// Skips the test with a message if Python lacks the module.
 #define MILLRACE_NEEDS_PYTHON(module)                                           \
   if (millrace::testing::run_python("-c 'import " module "' 2>/dev/null") != 0) \
-  GTEST_SKIP() << "no " module " in " << millrace::testing::python()            \
+  GTEST_SKIP() << module " not found in " << millrace::testing::python()        \
                << " (set MILLRACE_PEERS_PYTHON to a Python that has it)"

@@ -51,7 +51,7 @@ inline std::string little_endian(std::uint64_t number, int width) {
 #define MILLRACE_EXPECT_ERROR(statement, path, why)                   \
   try {                                                               \
     statement;                                                        \
-    ADD_FAILURE() << "no Error, which should say: " << (why);         \
+    ADD_FAILURE() << "no Error; expected one with: " << (why);        \
   } catch (const millrace::Error& error) {                            \
     EXPECT_THAT(error.what(), ::testing::HasSubstr((path).string())); \
     EXPECT_THAT(error.what(), ::testing::HasSubstr(why));             \

@@ -68,7 +68,7 @@ std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches,
   return {end.scalars, model.parameters().find("w")->value.item<double>()};
 }
 
-TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
+TEST(Accumulate, MatchesOneLargeBatch) {
   const auto [scalars, weight] = after_step({batch_of({1, 2, 3, 4})});
   for (const auto& parts : {std::vector{batch_of({1, 2}), batch_of({3, 4})},
                             {batch_of({1}), batch_of({2}), batch_of({3}), batch_of({4})},
@@ -83,7 +83,7 @@ TEST(Accumulate, StepsOfSeveralBatchesAreThoseOfTheLargeOne) {
   }
 }
 
-TEST(Passes, ChangeNothingButRounding) {
+TEST(Passes, ChangeOnlyRounding) {
   const auto batch = batch_of({1, 2, 3, 4, 5});
   const auto [scalars, weight] = after_step({batch});
   // 8 is more than the number of images, so each image is a pass
@@ -98,7 +98,7 @@ TEST(Passes, ChangeNothingButRounding) {
   }
 }
 
-TEST(Passes, OfMicroBatchesChangeNoBit) {
+TEST(Passes, KeepBitsOfMicroBatches) {
   const std::vector<Batch> batches(2, batch_of({1, 2, 3, 4, 5, 6, 7, 8}));
   TrainOptions train;
   train.micro_batch = train.threads = 1;
@@ -113,7 +113,7 @@ TEST(Passes, OfMicroBatchesChangeNoBit) {
   }
 }
 
-TEST(Passes, OfMicroBatchesOfShortBatchesAreThatOfTheRest) {
+TEST(Passes, HandleShortBatchesOfMicroBatches) {
   for (const auto& batches : {std::vector{batch_of({1, 2, 3, 4}), batch_of({5, 6, 7})},
                               {batch_of({1, 2, 3}), batch_of({4, 5, 6, 7})},
                               {batch_of({1, 2, 4, 5, 6})},
@@ -134,7 +134,7 @@ TEST(Passes, OfMicroBatchesOfShortBatchesAreThatOfTheRest) {
   }
 }
 
-TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
+TEST(Accumulate, CountsBatchesAndScalesRate) {
   const auto rate = [](std::int64_t accumulate) {
     const Scratch scratch;
     MeanDetector model;
@@ -157,7 +157,7 @@ TEST(Accumulate, CountsEveryBatchAndScalesTheRate) {
   EXPECT_DOUBLE_EQ(rate(1) * 2, rate(2));
 }
 
-TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
+TEST(Accumulate, ResumesAfterLastBatch) {
   const Scratch scratch;
   const auto train = [&](const std::string& name, std::int64_t steps) {
     MeanDetector model;
@@ -176,7 +176,7 @@ TEST(Accumulate, AResumedTrainingGoesOnBehindTheLastBatch) {
   EXPECT_EQ(std::get<1>(whole), 24);
 }
 
-TEST(Accumulate, FindsTheLossScaleOfFp16) {
+TEST(Accumulate, FindsLossScaleOfFp16) {
   const Scratch scratch;
   MeanDetector model;
   auto plan = fake_plan(model, scratch / "run");
@@ -197,7 +197,7 @@ double total_of(const StepTotals& totals, const std::string& name) {
 }
 
 // 0.1 + 0.2 + 0.3 and 0.3 + 0.1 + 0.2 differ in one bit.
-TEST(StepTotals, AddGroupsInTheirOrder) {
+TEST(StepTotals, AddGroupsInOrder) {
   StepTotals totals(Cluster::alone());
   totals.add({{{"a", 0.2}, {"b", 1}}});
   totals.add({{{"a", 0.3}, {"b", 2}}});
@@ -207,20 +207,20 @@ TEST(StepTotals, AddGroupsInTheirOrder) {
   EXPECT_THROW(total_of(totals, "c"), Error);
 }
 
-TEST(StepTotals, AddMicroBatchesOfAGroupAsATree) {
+TEST(StepTotals, AddMicroBatchesAsTree) {
   StepTotals totals(Cluster::alone());
   totals.complete({{{"a", 0.1}}, {{"a", 0.2}}, {{"a", 0.3}}, {{"a", 0.4}}});
   EXPECT_EQ(total_of(totals, "a"), 1 / (1 / ((0.1 + 0.2) + (0.3 + 0.4))));
 }
 
-TEST(StepTotals, RejectOtherCountsInOtherBatches) {
+TEST(StepTotals, RejectDifferentCountsInBatches) {
   StepTotals members(Cluster::alone()), groups(Cluster::alone());
   EXPECT_THROW(members.add({{{"a", 1}}, {{"b", 1}}}), Error);
   groups.add({{{"a", 1}}});
   EXPECT_THROW(groups.complete({{{"a", 1}, {"b", 1}}}), Error);
 }
 
-TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
+TEST(Figures, ReturnQuotientsOfNonEmptySums) {
   Figures figures;
   figures.add("a", 1, 2);
   figures.add("none", 0, 0);
@@ -231,7 +231,7 @@ TEST(Figures, AreQuotientsOfSumsAndNothingWhereThereIsNothing) {
               ElementsAre(std::pair(std::string("a"), 0.25)));
 }
 
-TEST(Figures, AreWorkedOutInTheStepsThatAreAskedForThemAndChangeNoBit) {
+TEST(Figures, AreComputedOnRequest) {
   const auto trained = [](bool asks) {
     const Scratch scratch;
     MeanDetector model;

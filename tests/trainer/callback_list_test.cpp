@@ -13,6 +13,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
@@ -61,7 +62,7 @@ Talker naming(std::vector<std::string> names, std::string published = "") {
   return talker;
 }
 
-TEST(CallbackList, NamesWhoThrowsWhenAskedForNames) {
+TEST(CallbackList, ReportsCallbackThatThrowsInNames) {
   for (const std::string hook : {"publishes", "watches"}) {
     Talker talker;
     talker.throws_in = hook;
@@ -70,32 +71,32 @@ TEST(CallbackList, NamesWhoThrowsWhenAskedForNames) {
   }
 }
 
-TEST(CallbackList, RefusesFiguresThatTheTrainingHasItself) {
+TEST(CallbackList, RejectsMetricsOfTrainer) {
   EXPECT_THAT(failure_with({naming({"loss"})}),
-              HasSubstr("callback 'mine0' of mine.so names 'loss' in publishes(), which the "
-                        "training itself says of every step: choose another name"));
+              AllOf(HasSubstr("callback 'mine0' of mine.so: publishes()"), HasSubstr("'loss'")));
   for (const auto* name : {"step", "time", "lr", "bad_steps", "optimizer.momentum", "fit"})
     EXPECT_THAT(failure_with({naming({"*"}, name)}),
-                HasSubstr(fmt::format("callback 'mine0' of mine.so failed in after_step: it "
-                                      "publishes '{}', which the training itself says",
-                                      name)));
+                AllOf(HasSubstr("callback 'mine0' of mine.so failed in after_step: "),
+                      HasSubstr(fmt::format("'{}'", name))));
   EXPECT_EQ(failure_with({naming({"my/loss"}, "my/loss")}), "");
 }
 
-TEST(CallbackList, RefusesFiguresThatNobodyHasDeclared) {
+TEST(CallbackList, RejectsUndeclaredMetrics) {
   EXPECT_THAT(failure_with({naming({"score", "parts/*"}, "scores")}),
-              HasSubstr("callback 'mine0' of mine.so failed in after_step: it publishes 'scores', "
-                        "which its publishes() does not name (it names score, parts/*): add it"));
-  EXPECT_THAT(failure_with({naming({}, "score")}), HasSubstr("(it names nothing): add it there"));
+              AllOf(HasSubstr("callback 'mine0' of mine.so failed in after_step: "),
+                    HasSubstr("'scores'"), HasSubstr("score, parts/*")));
+  EXPECT_THAT(failure_with({naming({}, "score")}),
+              AllOf(HasSubstr("'score'"), HasSubstr("publishes()")));
   EXPECT_EQ(failure_with({naming({"score", "parts/*"}, "parts/wheel")}), "");
 }
 
-TEST(CallbackList, RefusesTwoThatPublishTheSame) {
-  EXPECT_THAT(failure_with({naming({"a", "score"}), naming({"score"})}),
-              HasSubstr("callbacks.mine0 and callbacks.mine1 both publish 'score'"));
+TEST(CallbackList, RejectsMetricPublishedTwice) {
+  EXPECT_THAT(
+      failure_with({naming({"a", "score"}), naming({"score"})}),
+      AllOf(HasSubstr("callbacks.mine0"), HasSubstr("callbacks.mine1"), HasSubstr("'score'")));
 }
 
-TEST(CallbackList, RefusesStateThatIsNoText) {
+TEST(CallbackList, RejectsStateThatIsNotText) {
   Talker talker;
   talker.state = "\xff\x01";
   EXPECT_THAT(failure_with({talker}),
@@ -104,7 +105,7 @@ TEST(CallbackList, RefusesStateThatIsNoText) {
   EXPECT_EQ(failure_with({talker}), "");
 }
 
-TEST(CallbackList, GivesTheStateToWhoLoads) {
+TEST(CallbackList, PassesTrainStateToLoadState) {
   struct Loader final : Callback, SavesState {
     std::int64_t& step;
     std::filesystem::path& folder;
@@ -135,7 +136,7 @@ TEST(CallbackList, GivesTheStateToWhoLoads) {
   EXPECT_EQ(folder, scratch / "run");
 }
 
-TEST(CallbackList, LogsWhatIsNotThrownAndThatAlone) {
+TEST(CallbackList, LogsOnlyErrorsNotThrown) {
   struct Faulty final : Callback {
     void after_step(const TrainState&) override { throw Error("first"); }
     void after_train(const TrainState&) override { throw Error("second"); }

@@ -44,7 +44,7 @@ void flip_a_byte(const fs::path& file) {
   write_file_atomically(file, bytes);
 }
 
-TEST(Checkpoint, ComesBackAsItWas) {
+TEST(Checkpoint, RoundTrips) {
   const Scratch scratch;
   const auto folder = write_checkpoint(scratch / "c", sample(500));
   EXPECT_EQ(folder, scratch / "c" / "step-000500");
@@ -65,7 +65,7 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_EQ(read.config, wanted.config);
 }
 
-TEST(Checkpoint, TakesRoomForWhatHasChangedAloneWhereTheFileSystemSharesBlocks) {
+TEST(Checkpoint, SharesUnchangedBlocks) {
   const ReflinkDisk disk;
   if (!disk.ready()) GTEST_SKIP() << "needs root, mkfs.xfs and a loop device";
   auto checkpoint = sample(9);
@@ -80,7 +80,7 @@ TEST(Checkpoint, TakesRoomForWhatHasChangedAloneWhereTheFileSystemSharesBlocks) 
   EXPECT_TRUE(same(read_checkpoint(folder).model.at(0).second, checkpoint.model.at(0).second));
 }
 
-TEST(Checkpoint, FallsBackToTheOneBeforeWhereAFileIsDamagedCutShortOrMissing) {
+TEST(Checkpoint, FallsBackFromDamagedCheckpoint) {
   for (const auto* name :
        {"model.safetensors", "optimizer.safetensors", "state.json", "config.toml"}) {
     const Scratch scratch;
@@ -101,16 +101,15 @@ TEST(Checkpoint, FallsBackToTheOneBeforeWhereAFileIsDamagedCutShortOrMissing) {
   }
 }
 
-TEST(Checkpoint, SaysWhereAllAreDamaged) {
+TEST(Checkpoint, ReportsThatAllAreDamaged) {
   const Scratch scratch;
   flip_a_byte(write_checkpoint(scratch / "c", sample(1)) / "model.safetensors");
-  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c", "every checkpoint");
-  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c",
-                        "Put a copy of one back in its place, or start a new run without --resume");
+  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c", "damaged");
+  MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c", "--resume");
   EXPECT_FALSE(newest_checkpoint(scratch / "none"));
 }
 
-TEST(Checkpoint, IgnoresATornWriteAndClearsItAway) {
+TEST(Checkpoint, RemovesIncompleteCheckpoint) {
   const Scratch scratch;
   write_checkpoint(scratch / "c", sample(1));
   fs::create_directories(scratch / "c" / "step-000002.part");
@@ -121,7 +120,7 @@ TEST(Checkpoint, IgnoresATornWriteAndClearsItAway) {
   EXPECT_FALSE(fs::exists(scratch / "c" / "step-000002.part"));
 }
 
-TEST(Checkpoint, ReplacesOneOfTheSameStep) {
+TEST(Checkpoint, ReplacesCheckpointOfSameStep) {
   const Scratch scratch;
   flip_a_byte(write_checkpoint(scratch / "c", sample(7)) / "model.safetensors");
   write_checkpoint(scratch / "c", sample(7));
@@ -129,7 +128,7 @@ TEST(Checkpoint, ReplacesOneOfTheSameStep) {
   EXPECT_EQ(list_checkpoints(scratch / "c").size(), 1U);
 }
 
-TEST(Checkpoint, NeedsNoLinkToTheLatest) {
+TEST(Checkpoint, WorksWithoutLatestLink) {
   const Scratch scratch;
   write_checkpoint(scratch / "c", sample(1));
   fs::remove(scratch / "c" / "latest");
@@ -145,7 +144,7 @@ TEST(Checkpoint, NeedsNoLinkToTheLatest) {
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
 }
 
-TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {
+TEST(Checkpoint, ReportsDamagedState) {
   const Scratch scratch;
   const auto folder = write_checkpoint(scratch / "c", sample(1));
   const auto whole = read_file(folder / "state.json");
@@ -158,16 +157,16 @@ TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {
   lacking.erase("cursor");
   auto wrong = nlohmann::json::parse(whole).at("state");
   wrong["step"] = "ten";
-  for (const auto& [text, why] : std::map<std::string, std::string>{
-           {"", "state.json is not what was written: it is cut off, or overwritten"},
-           {whole.substr(0, whole.size() / 2), "it is cut off, or overwritten"},
-           {"[1, 2]", "it is cut off, or overwritten"},
-           {std::string("\xff\xfe\0", 3), "it is cut off, or overwritten"},
-           {"{\"digest\": 3, \"state\": {}}", "the bytes of state.json have changed"},
-           {sealed(lacking), "state.json: key 'cursor' not found"},
-           {sealed(wrong), "state.json: type must be number, but is string"}}) {
+  for (const auto& [text, why] :
+       std::map<std::string, std::string>{{"", "state.json"},
+                                          {whole.substr(0, whole.size() / 2), "state.json"},
+                                          {"[1, 2]", "state.json"},
+                                          {std::string("\xff\xfe\0", 3), "state.json"},
+                                          {"{\"digest\": 3, \"state\": {}}", "state.json"},
+                                          {sealed(lacking), "state.json: key 'cursor'"},
+                                          {sealed(wrong), "state.json: type"}}) {
     write_file_atomically(folder / "state.json", text);
-    MILLRACE_EXPECT_ERROR(read_checkpoint(folder), folder, "is damaged: ");
+    MILLRACE_EXPECT_ERROR(read_checkpoint(folder), folder, "damaged");
     MILLRACE_EXPECT_ERROR(read_checkpoint(folder), folder, why);
     try {
       read_checkpoint(folder);
@@ -177,7 +176,7 @@ TEST(Checkpoint, SaysInWordsHowItsStateIsDamaged) {
   }
 }
 
-TEST(Checkpoint, IsWrittenWhateverLiesWhereTheLinkToTheLatestShouldBe) {
+TEST(Checkpoint, IsWrittenWithBlockedLatestLink) {
   const Scratch scratch;
   fs::create_directories(scratch / "c" / "latest" / "mine");
   write_checkpoint(scratch / "c", sample(1));
@@ -191,7 +190,7 @@ TEST(Checkpoint, IsWrittenWhateverLiesWhereTheLinkToTheLatestShouldBe) {
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002") << "a loop is replaced";
 }
 
-TEST(Checkpoint, EveryFileOfWeightsSaysWhatTheyAre) {
+TEST(Checkpoint, ContainsMetadataInAllWeightFiles) {
   const Scratch scratch;
   auto checkpoint = sample(1);
   checkpoint.metadata = {{"kind", "of weights"}};
@@ -206,20 +205,19 @@ TEST(Checkpoint, EveryFileOfWeightsSaysWhatTheyAre) {
   EXPECT_TRUE(read_metadata(folder / "optimizer.safetensors").empty());
 }
 
-TEST(Checkpoint, ItsFilesAreCheckedAlone) {
+TEST(Checkpoint, ChecksSingleFiles) {
   const Scratch scratch;
   const auto folder = write_checkpoint(scratch / "c", sample(1));
   const auto file = folder / "model.safetensors";
   check_file_of_checkpoint(file);
   flip_a_byte(file);
-  MILLRACE_EXPECT_ERROR(check_file_of_checkpoint(file), folder,
-                        "the bytes of model.safetensors have changed");
+  MILLRACE_EXPECT_ERROR(check_file_of_checkpoint(file), folder, "model.safetensors");
   fs::copy_file(file, scratch / "model.safetensors");
   // without a checkpoint around it, there is no other checksum
   check_file_of_checkpoint(scratch / "model.safetensors");
 }
 
-TEST(Checkpoint, OfANewerVersionIsNotPassedOver) {
+TEST(Checkpoint, RejectsNewerVersion) {
   const Scratch scratch;
   write_checkpoint(scratch / "c", sample(1));
   const auto file = write_checkpoint(scratch / "c", sample(2)) / "state.json";
@@ -229,7 +227,7 @@ TEST(Checkpoint, OfANewerVersionIsNotPassedOver) {
   sealed["digest"] = hex(digest(text.data(), text.size()));
   write_file_atomically(file, sealed.dump());
   MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c" / "step-000002",
-                        "was written by a newer version (format 2; this one reads 1)");
+                        "newer version (format 2;");
 }
 
 TEST(Checkpoint, SortsByStepBeyondSixDigits) {
@@ -239,7 +237,7 @@ TEST(Checkpoint, SortsByStepBeyondSixDigits) {
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1000000);
 }
 
-TEST(CheckpointHolds, LastAsLongAsOneHandleLives) {
+TEST(CheckpointHolds, LastUntilLastHandleIsGone) {
   CheckpointHolds holds;
   auto one = holds.hold(3), other = holds.hold(3);
   EXPECT_TRUE(holds.is_held(3));
@@ -250,7 +248,7 @@ TEST(CheckpointHolds, LastAsLongAsOneHandleLives) {
   EXPECT_FALSE(holds.is_held(3));
 }
 
-TEST(CheckpointHolds, LastUntilANewerCheckpointIsWholeThatNeedsThemNoMore) {
+TEST(CheckpointHolds, LastUntilNewerCheckpointIsComplete) {
   CheckpointHolds holds;
   auto hold = holds.hold(3);
   holds.taken();
@@ -263,7 +261,7 @@ TEST(CheckpointHolds, LastUntilANewerCheckpointIsWholeThatNeedsThemNoMore) {
   EXPECT_FALSE(holds.is_held(3));
 }
 
-TEST(RunFolder, NeverTakesAnExistingOne) {
+TEST(RunFolder, NeverReusesExistingFolder) {
   const Scratch scratch;
   EXPECT_EQ(make_run_folder(scratch / "runs", "a"), scratch / "runs" / "a-1");
   std::filesystem::create_directory(scratch / "runs" / "a-7");

@@ -22,7 +22,7 @@ Checkpoint of(std::int64_t step, const at::Tensor& weights) {
           .optimizer = {{"w", weights}}};
 }
 
-TEST(CheckpointWriter, HasCopiedEverythingWhenItReturns) {
+TEST(CheckpointWriter, CopiesBeforeReturning) {
   const Scratch scratch;
   CheckpointWriter writer(scratch / "c");
   EXPECT_FALSE(writer.collect(/*wait=*/true));
@@ -43,7 +43,7 @@ TEST(CheckpointWriter, HasCopiedEverythingWhenItReturns) {
   }
 }
 
-TEST(CheckpointWriter, WritesTensorsOfAnyLayoutAsTheyRead) {
+TEST(CheckpointWriter, WritesTensorsOfAnyLayout) {
   const Scratch scratch;
   CheckpointWriter writer(scratch / "c");
   auto weights = at::zeros({3, 5, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast);
@@ -54,13 +54,13 @@ TEST(CheckpointWriter, WritesTensorsOfAnyLayoutAsTheyRead) {
       same(read_checkpoint(scratch / "c" / "latest").model.at(0).second, weights.contiguous()));
 }
 
-TEST(CheckpointWriter, FinishesWhatItHasBegunWhenItGoes) {
+TEST(CheckpointWriter, FinishesWritingWhenDestroyed) {
   const Scratch scratch;
   CheckpointWriter(scratch / "c").write(of(5, at::zeros({500'000})));
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 5);
 }
 
-TEST(CheckpointWriter, LeavesTheLastGoodOneWhereTheDiskIsFull) {
+TEST(CheckpointWriter, KeepsPreviousCheckpointOnFullDisk) {
   const Scratch scratch;
   write_checkpoint(scratch / "c", of(1, at::zeros({10})));
   const auto child = ::fork();
@@ -76,7 +76,7 @@ TEST(CheckpointWriter, LeavesTheLastGoodOneWhereTheDiskIsFull) {
     } catch (const Error& problem) {
       why = problem.what();
     }
-    ::_exit(why.starts_with("the checkpoint of step 2 cannot be written: ") &&
+    ::_exit(why.find("checkpoint of step 2") != std::string::npos &&
                     why.find("File too large") != std::string::npos
                 ? 0
                 : 1);
@@ -88,15 +88,14 @@ TEST(CheckpointWriter, LeavesTheLastGoodOneWhereTheDiskIsFull) {
   EXPECT_FALSE(fs::exists(scratch / "c" / "step-000002.part"));
 }
 
-TEST(CheckpointWriter, SaysThatItsFolderWasRemoved) {
+TEST(CheckpointWriter, ReportsRemovedFolder) {
   const Scratch scratch;
   CheckpointWriter writer(scratch / "run" / "checkpoints");
   writer.write(of(1, at::zeros({10})));
   writer.collect(/*wait=*/true);
   fs::remove_all(scratch / "run");
   writer.write(of(2, at::zeros({10})));
-  MILLRACE_EXPECT_ERROR(writer.collect(/*wait=*/true), scratch / "run" / "checkpoints",
-                        "has been removed");
+  MILLRACE_EXPECT_ERROR(writer.collect(/*wait=*/true), scratch / "run" / "checkpoints", "removed");
   EXPECT_FALSE(fs::exists(scratch / "run"));
 }
 

@@ -21,19 +21,19 @@ std::string text_of(std::int64_t rank) {
   return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
 }
 
-TEST(Cluster, GathersTextsOfAnyLengthByRank) {
+TEST(Cluster, GathersTextsByRank) {
   const auto all = cluster->gather("texts", text_of(cluster->rank()));
   ASSERT_EQ(std::ssize(all), cluster->size());
   for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
     EXPECT_EQ(all[static_cast<std::size_t>(rank)], text_of(rank));
 }
 
-TEST(Cluster, HearsTheChiefAlone) {
+TEST(Cluster, BroadcastsFromRank0) {
   const auto heard = cluster->broadcast("word", cluster->is_chief() ? "the chief's" : "mine");
   EXPECT_EQ(heard, "the chief's");
 }
 
-TEST(Cluster, GivesTheNumbersOfEachRankAfterTheOther) {
+TEST(Cluster, ReturnsNumbersByRank) {
   std::vector<double> expected;
   for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
     expected.insert(expected.end(), {0.1 * static_cast<double>(rank), 1.0});
@@ -42,12 +42,12 @@ TEST(Cluster, GivesTheNumbersOfEachRankAfterTheOther) {
       expected);
 }
 
-TEST(Cluster, KnowsTheRanksOfTheHost) {
+TEST(Cluster, CountsRanksOfHost) {
   EXPECT_EQ(cluster->local_size(), cluster->size());  // all ranks are on one host
   EXPECT_EQ(cluster->local_rank(), cluster->rank());
 }
 
-TEST(Cluster, BindsTheRanksOfAHostToTheirShares) {
+TEST(Cluster, BindsRanksToProcessorShares) {
   const std::vector<Processors> before(static_cast<std::size_t>(cluster->size()),
                                        allowed_processors());
   bind_to_share(*cluster);
@@ -69,7 +69,7 @@ at::Tensor values_of(std::int64_t rank, std::int64_t count) {
   return values;
 }
 
-TEST(GradientSync, AddsAsATreeOfTheRanksAndAllHaveTheSameBits) {
+TEST(GradientSync, AddsAsTreeWithSameBits) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   for (int repeat = 0; repeat < 2; ++repeat) {
@@ -86,7 +86,7 @@ TEST(GradientSync, AddsAsATreeOfTheRanksAndAllHaveTheSameBits) {
   }
 }
 
-TEST(GradientSync, RefusesWhatItCannotAdd) {
+TEST(GradientSync, RejectsUnsupportedType) {
   if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   sync->begin_sum(at::empty({4}, at::kLong), "numbers");

@@ -50,7 +50,7 @@ struct Resuming {
   }
 };
 
-TEST(ConfigChanges, AreEveryDifferenceByKey) {
+TEST(ConfigChanges, ListDifferencesByKey) {
   const auto changes =
       config_changes(parse_config("b = 1\nsame = 2\n[t]\nx = [1, 2]\ngone = 'g'\n", "was"),
                      parse_config("b = 1.5\nsame = 2\nnew = true\n[t]\nx = [1, 3]\n", "is.toml"));
@@ -62,7 +62,7 @@ TEST(ConfigChanges, AreEveryDifferenceByKey) {
   EXPECT_EQ(changes[0].origin.text(), "is.toml:1:5");
 }
 
-TEST(ConfigChanges, OfLengthAndOldCheckpointsAreFine) {
+TEST(ConfigChanges, AllowLengthAndOldCheckpoints) {
   Resuming resume;
   resume();
   resume.config = with("epochs = 3", "epochs = 30\nprecision = 'fp16'");
@@ -74,40 +74,38 @@ TEST(ConfigChanges, OfLengthAndOldCheckpointsAreFine) {
   resume();
 }
 
-TEST(ConfigChanges, ThatCannotWorkAreRefusedByKey) {
+TEST(ConfigChanges, RejectIncompatibleKeys) {
   const auto refused = [](const std::function<void(Resuming&)>& change, const auto&... parts) {
     Resuming resume;
     change(resume);
     EXPECT_THAT([&] { resume(); },
-                ThrowsMessage<ConfigError>(AllOf(HasSubstr(parts)..., HasSubstr("set it back"))));
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr(parts)..., HasSubstr("--resume"))));
   };
   refused([](auto& r) { r.config = with("type = \"line\"", "type = \"curve\""); },
-          "now.toml:5:8: model.type: was \"line\", is \"curve\"", "other model");
-  refused([](auto& r) { r.config = with("seed = 1", "seed = 2"); }, "train.seed: was 1, is 2",
-          "order of the data");
+          "now.toml:5:8: model.type: ", "\"line\"", "\"curve\"");
+  refused([](auto& r) { r.config = with("seed = 1", "seed = 2"); }, "train.seed: was 1, is 2");
   refused([](auto& r) { r.config = with("\"sgd\"", "\"adamw\""); },
           "optimizer.type: was \"sgd\", is \"adamw\"");
   refused(
       [](auto& r) {
         r.classes = {"a", "c"};
       },
-      "data.classes", R"(["a", "b"], now they are ["a", "c"])");
+      "data.classes", R"(["a", "b"])", R"(["a", "c"])");
   refused(
       [](auto& r) {
         r.config = with("\"here\"", "\"there\"");
         r();  // data copied to another folder
         r.epoch_size = 11;
       },
-      "data.root: was \"here\", is \"there\"", "10 samples, now there are 11");
-  refused([](auto& r) { r.epoch_size = 11; }, "data.root", "10 samples, now there are 11");
+      "data.root: was \"here\", is \"there\"", "10 samples", "11");
+  refused([](auto& r) { r.epoch_size = 11; }, "data.root", "10 samples", "11");
   refused(
       [](auto& r) {
         r.config = with("width = 16", "width = 32");
         r.checkpoint.model[0].second = at::zeros({4});
       },
-      "model.width: was 16, is 32", "'line.weight' is [4] in the checkpoint");
-  refused([](auto& r) { r.checkpoint.model[0].first = "renamed"; },
-          "'line.weight' is not in the checkpoint");
+      "model.width: was 16, is 32", "'line.weight'", "[4]");
+  refused([](auto& r) { r.checkpoint.model[0].first = "renamed"; }, "'line.weight'");
 }
 
 }  // namespace

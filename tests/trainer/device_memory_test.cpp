@@ -48,7 +48,7 @@ CountingAllocator& counting_allocator() {
   return allocator;
 }
 
-TEST(PeakMemory, IsTheAllocatorsOfTheAskedDevice) {
+TEST(PeakMemory, MatchesAllocatorOfDevice) {
   counting_allocator();
   const auto peak = peak_memory(kCounted);
   ASSERT_TRUE(peak.has_value());
@@ -58,7 +58,7 @@ TEST(PeakMemory, IsTheAllocatorsOfTheAskedDevice) {
   EXPECT_EQ(free_device_memory(kCounted), 7000 + 400 - 13);
 }
 
-TEST(StepMemory, WarnsOfDeviceThatIsTooSmall) {
+TEST(StepMemory, WarnsOfSmallDevice) {
   auto& allocator = counting_allocator();
   std::vector<Batch> batches(1);
   batches[0].images.resize(1);
@@ -76,7 +76,7 @@ TEST(StepMemory, WarnsOfDeviceThatIsTooSmall) {
 }
 #endif
 
-TEST(PeakMemory, IsNotKnownOfTheCpu) { EXPECT_FALSE(peak_memory(at::kCPU).has_value()); }
+TEST(PeakMemory, IsUnknownForCpu) { EXPECT_FALSE(peak_memory(at::kCPU).has_value()); }
 
 }  // namespace
 }  // namespace millrace::testing

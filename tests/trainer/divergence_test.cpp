@@ -100,7 +100,7 @@ struct Diverging {
   }
 };
 
-TEST(Divergence, ReturnsFurtherBackUntilTheFailingStepIsPassed) {
+TEST(Divergence, ReturnsFurtherBackUntilStepSucceeds) {
   Diverging run;
   run();
   // From step 6, the seventh step has the same weights and data again.
@@ -110,13 +110,13 @@ TEST(Divergence, ReturnsFurtherBackUntilTheFailingStepIsPassed) {
   EXPECT_EQ(run.end.failing_step, 0);
 }
 
-TEST(Divergence, ReturnsFurtherBackWithOtherDataToo) {
+TEST(Divergence, ReturnsFurtherBackWithOtherData) {
   Diverging run{.harmless = 0, .on_return = OnReturn::skip_data};
   EXPECT_THROW(run(), Error);
   EXPECT_THAT(run.returned_to, ElementsAre(6, 5, 4, 3, 2));
 }
 
-TEST(Divergence, ResumesFurtherBackUntilTheFailingStepIsPassed) {
+TEST(Divergence, ResumesFurtherBackUntilStepSucceeds) {
   const Scratch scratch;
   std::vector<std::int64_t> resumed_from;
   std::int64_t diverged_at = 0, ended_at = 0;
@@ -151,14 +151,14 @@ TEST(Divergence, ResumesFurtherBackUntilTheFailingStepIsPassed) {
   EXPECT_EQ(ended_at, 30);
 }
 
-TEST(Divergence, KeepsCheckpointsIfThereIsNoneToReturnTo) {
+TEST(Divergence, KeepsCheckpointsIfAllAreBad) {
   Diverging run{.first_saved = 6};
   EXPECT_THROW(run(), Error);
   EXPECT_THAT(run.returned_to, IsEmpty());
   EXPECT_THAT(run.saved(), ElementsAre(6));
 }
 
-TEST(Divergence, CountsReturnsAnewWithAChangedConfiguration) {
+TEST(Divergence, ResetsReturnsAfterConfigurationChange) {
   Diverging run{.harmless = 0};
   EXPECT_THROW(run(), Error);
   EXPECT_EQ(run.end.returns, 5);
@@ -176,7 +176,7 @@ TEST(Divergence, CountsReturnsAnewWithAChangedConfiguration) {
   EXPECT_EQ(run.end.rate_factor, 0.125);  // three halvings of 1
 }
 
-TEST(Divergence, CountsReturnsAnewAtTheChangedRateAlone) {
+TEST(Divergence, ResetsRateFactorOnlyWithOptimizer) {
   Checkpoint checkpoint{
       .at = {.returns = 5, .rate_factor = 0.25, .returned_to = 3, .failing_step = 7},
       .config = "[optimizer]\nlr = 0.1\n[train]\nepochs = 3\noutput = 'a'\n"};

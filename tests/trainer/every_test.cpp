@@ -34,13 +34,13 @@ std::vector<std::int64_t> triggered(const std::string& period, std::int64_t max_
   return steps;
 }
 
-TEST(Every, TriggersOnStepsAndAfterTheLast) {
+TEST(Every, TriggersOnStepsAndAtEnd) {
   EXPECT_THAT(triggered("4 steps"), ElementsAre(4, 8, 12, 15));
   EXPECT_THAT(triggered("5 steps"), ElementsAre(5, 10, 15));
   EXPECT_THAT(triggered("1000 steps"), ElementsAre(15));
 }
 
-TEST(Every, TriggersWhereEpochsAreCrossed) {
+TEST(Every, TriggersAtEpochs) {
   EXPECT_THAT(triggered("1 epoch"), ElementsAre(5, 10, 15));
   EXPECT_THAT(triggered("2 epochs"), ElementsAre(10, 15));
   EXPECT_THAT(triggered("0.5 epochs"), ElementsAre(3, 5, 8, 10, 13, 15));
@@ -52,20 +52,20 @@ TEST(Every, CountsTime) {
   EXPECT_EQ(triggered("0.000000001 seconds").size(), 15U);
 }
 
-TEST(Period, ReadsItsUnits) {
+TEST(Period, ParsesUnits) {
   EXPECT_EQ(parse_period("10 minutes").length, 600);
   EXPECT_EQ(parse_period("1 hour").length, 3600);
   EXPECT_EQ(parse_period("0.5 epochs").unit, Period::Unit::epochs);
   EXPECT_EQ(parse_period(" 20  steps ").length, 20);
 }
 
-TEST(Period, RefusesWhatIsNone) {
+TEST(Period, RejectsInvalidText) {
   for (const auto* text : {"", "20", "steps", "-1 steps", "0 epochs", "1 week", "1 epoch 2",
                            "1.5 steps", "nan epochs", "inf hours"})
     EXPECT_THROW(parse_period(text), ConfigError) << text;
 }
 
-TEST(Condition, ComparesWhatIsKnown) {
+TEST(Condition, ComparesKnownMetrics) {
   LineDetector model;
   TrainState state(model, {});
   state.at.step = 7;
@@ -81,13 +81,13 @@ TEST(Condition, ComparesWhatIsKnown) {
     EXPECT_FALSE(Condition(no).holds(state)) << no;
 }
 
-TEST(Condition, RefusesWhatIsNone) {
+TEST(Condition, RejectsInvalidText) {
   for (const auto* text :
        {"", "epoch", "epoch >=", "epoch 8", ">= 8", "epoch => 8", "epoch >= eight", "epoch >= 8x",
         "epoch >= nan", "epoch >= inf", "epoch >= 8 and step > 3", "epoch>=8"})
     EXPECT_THAT([&] { Condition(text, "callbacks.x.only_if"); },
-                ThrowsMessage<ConfigError>(HasSubstr("callbacks.x.only_if: \"" + std::string(text) +
-                                                     "\" is no condition")));
+                ThrowsMessage<ConfigError>(
+                    HasSubstr("callbacks.x.only_if: \"" + std::string(text) + "\"")));
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ ModelCard card_of(const std::string& model) {
   return model_card(recipe_of(model), {"a", "Füße \"x\""}, {7, 3});
 }
 
-TEST(ModelCard, ComesBackAsItWas) {
+TEST(ModelCard, RoundTrips) {
   const auto card = card_of("deviation = [0.1, 58.395]\nweights = \"some/where\"");
   const auto again = card_in(to_metadata(card), "w.safetensors");
   ASSERT_TRUE(again);
@@ -55,7 +55,7 @@ TEST(ModelCard, ComesBackAsItWas) {
   EXPECT_FALSE(card_in({{"format", "pt"}}, "w.safetensors"));
 }
 
-TEST(ModelCard, SaysHowTheWeightsWereTrainedByNoClock) {
+TEST(ModelCard, RecordsTrainingWithoutClock) {
   auto card = card_of("");
   EXPECT_EQ(card.training.data, "sample/train2017") << "without the way to it";
   EXPECT_FALSE(card.training.version.empty());
@@ -70,7 +70,7 @@ TEST(ModelCard, SaysHowTheWeightsWereTrainedByNoClock) {
   EXPECT_EQ(trained_further({{"format", "pt"}}, 1, 1, {}).size(), 1U) << "of others";
 }
 
-TEST(ModelCard, EachFileOfACheckpointHasTheScoresOfItsOwnWeights) {
+TEST(ModelCard, ContainsScoresOfItsOwnWeights) {
   const Scratch scratch;
   Checkpoint checkpoint;
   checkpoint.at.step = 3;
@@ -88,7 +88,7 @@ TEST(ModelCard, EachFileOfACheckpointHasTheScoresOfItsOwnWeights) {
   EXPECT_EQ(average.scores, (std::map<std::string, double>{{"bbox/AP", 0.75}}));
 }
 
-TEST(ModelCard, OfVersion1NamesOpenCvsResizeOtherwise) {
+TEST(ModelCard, ReadsResizeStyleOfVersion1) {
   auto metadata = to_metadata(card_of(""));
   const auto style = [&](const char* version, const std::string& name) {
     metadata["millrace.card"] = version;
@@ -100,7 +100,7 @@ TEST(ModelCard, OfVersion1NamesOpenCvsResizeOtherwise) {
   EXPECT_EQ(style("2", "detectron2"), "detectron2");
 }
 
-TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
+TEST(ModelCard, RejectsNewerOrDamagedCard) {
   auto metadata = to_metadata(card_of(""));
   metadata["millrace.card"] = "3";
   EXPECT_THROW(card_in(metadata, "w"), Error);
@@ -115,7 +115,7 @@ TEST(ModelCard, OfANewerVersionOrBrokenIsAnError) {
   EXPECT_THROW(card_in(metadata, "w"), Error);
 }
 
-TEST(ModelCard, ContradictionsAreTheOptionsThatDecideSomethingAboutWeights) {
+TEST(ModelCard, ContradictsOnlyOptionsThatAffectWeights) {
   const auto card = card_of("deviation = [1, 2]\nwidth = 64\nnorm = \"bn\"\nthreshold = 0.1");
   EXPECT_TRUE(
       contradictions(card, recipe_of("deviation = [1.0, 2.0]\nnorm = \"sync_bn\"")).empty());
@@ -136,7 +136,7 @@ std::filesystem::path sealed_file(const Scratch& scratch) {
   return scratch / "w.safetensors";
 }
 
-TEST(ModelCard, AFileWithOneShowsEveryChangedByteByItself) {
+TEST(ModelCard, DetectsEveryChangedByte) {
   const Scratch scratch;
   const auto file = sealed_file(scratch);
   const auto whole = read_file(file);
@@ -163,7 +163,7 @@ TEST(ModelCard, AFileWithOneShowsEveryChangedByteByItself) {
   EXPECT_EQ(harmless, 0U);
 }
 
-TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {
+TEST(ModelCard, ComesFromSurroundingCheckpoint) {
   const Scratch scratch;
   Checkpoint checkpoint;
   checkpoint.at.step = 3;
@@ -183,18 +183,17 @@ TEST(ModelCard, ComesFromTheCheckpointAroundAFileThatHasNone) {
   std::filesystem::copy_file(folder / "model.safetensors", scratch / "alone.safetensors");
   EXPECT_FALSE(read_card(scratch / "alone.safetensors"));
   write_file_atomically(folder / "config.toml", "[model]\n");
-  MILLRACE_EXPECT_ERROR(read_card(folder), folder, "the bytes of config.toml have changed");
+  MILLRACE_EXPECT_ERROR(read_card(folder), folder, "config.toml");
 }
 
-TEST(ModelCard, ALoopOfLinksIsNamed) {
+TEST(ModelCard, ReportsBrokenLinks) {
   const Scratch scratch;
   std::filesystem::create_symlink("latest", scratch / "latest");
   const auto loop = scratch / "latest";
-  MILLRACE_EXPECT_ERROR(read_card(loop), loop,
-                        "cannot be opened: Too many levels of symbolic links");
+  MILLRACE_EXPECT_ERROR(read_card(loop), loop, "Too many levels of symbolic links");
   std::filesystem::create_symlink("nowhere", scratch / "broken");
   const auto broken = scratch / "broken";
-  MILLRACE_EXPECT_ERROR(read_weights(broken), broken, "it is a link that leads nowhere");
+  MILLRACE_EXPECT_ERROR(read_weights(broken), broken, "link");
 }
 
 }  // namespace

@@ -26,21 +26,21 @@ OpWork work_of(const std::string& name, bool counts, const std::function<void()>
   return {};
 }
 
-TEST(OpWork, OfAProductIsTwoForEachPairOfFactorsAndEachMatrixOnce) {
+TEST(OpWork, CountsMatrixProduct) {
   const auto a = at::ones({3, 5}), b = at::ones({5, 7});
   const auto work = work_of("aten::mm", true, [&] { at::mm(a, b); });
   EXPECT_EQ(work.flops, 2 * 3 * 5 * 7);
   EXPECT_EQ(work.bytes, 4 * (3 * 5 + 5 * 7 + 3 * 7));
 }
 
-TEST(OpWork, OfASumIsMemoryAlone) {
+TEST(OpWork, CountsOnlyMemoryOfSum) {
   const auto a = at::ones({10}), b = at::ones({10});
   const auto work = work_of("aten::add", true, [&] { at::add(a, b); });
   EXPECT_EQ(work.flops, 0);
   EXPECT_EQ(work.bytes, 3 * 10 * 4);
 }
 
-TEST(OpWork, OfAConvolutionsBackwardPassIsAProductForEachGradientThatIsWanted) {
+TEST(OpWork, CountsRequestedGradientsOfConvolution) {
   // 2 images, 3 input and 8 output channels, 3x3 kernel with stride 2: 9x9 to 4x4.
   const auto x = at::ones({2, 3, 9, 9}), weight = at::ones({8, 3, 3, 3}),
              dy = at::ones({2, 8, 4, 4});
@@ -55,7 +55,7 @@ TEST(OpWork, OfAConvolutionsBackwardPassIsAProductForEachGradientThatIsWanted) {
     }
 }
 
-TEST(OpWork, IsNotCountedUnasked) {
+TEST(OpWork, IsCountedOnlyOnRequest) {
   const auto a = at::ones({3, 3});
   const auto work = work_of("aten::mm", false, [&] { at::mm(a, a); });
   EXPECT_EQ(work.flops, 0);

@@ -20,6 +20,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 struct OneParameter {
@@ -50,7 +51,7 @@ at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   return value.detach().contiguous();
 }
 
-TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
+TEST(Optimizer, IsIndependentOfMemoryLayout) {
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw})
     EXPECT_TRUE(at::equal(stepped(type, at::MemoryFormat::Contiguous),
                           stepped(type, at::MemoryFormat::ChannelsLast)))
@@ -58,7 +59,7 @@ TEST(Optimizer, TakesTheSameStepsInEveryLayoutOfMemory) {
 }
 
 // Values of torch.optim.SGD, computed by hand.
-TEST(Sgd, FollowsTorch) {
+TEST(Sgd, MatchesTorch) {
   const struct {
     const char* name;
     OptimizerOptions options;
@@ -102,7 +103,7 @@ TEST(Sgd, FollowsTorch) {
   }
 }
 
-TEST(Sgd, MomentumDecayAndClippingFollowTheirOptionsWhileTraining) {
+TEST(Sgd, FollowsChangedOptions) {
   OneParameter p;
   OptimizerOptions options{.momentum = 0, .weight_decay = 0};
   const auto sgd = make_optimizer(p.parameters, options);
@@ -121,7 +122,7 @@ TEST(Sgd, MomentumDecayAndClippingFollowTheirOptionsWhileTraining) {
   EXPECT_TRUE(close(p.value.detach(), pair(0.291, -2.78), 1e-12));
 }
 
-TEST(Sgd, TreatsParametersByKind) {
+TEST(Sgd, DistinguishesParameterKinds) {
   const OptimizerOptions options{.momentum = 0,
                                  .weight_decay = 0.5,
                                  .weight_decay_bias = 0.25,
@@ -139,7 +140,7 @@ TEST(Sgd, TreatsParametersByKind) {
   EXPECT_TRUE(close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
 }
 
-TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
+TEST(ParameterGroups, UseBiasRateForNormBiases) {
   const auto rate_of = [](const std::string& name, ParameterKind kind) {
     Parameters parameters;
     parameters.add(name, pair(1, 2), kind);
@@ -151,7 +152,7 @@ TEST(ParameterGroups, GiveBiasesOfNormsTheRateOfBiases) {
 }
 
 // |v| = sqrt(5), |g| = 5; equation 6 of You et al. 2017.
-TEST(Sgd, GivesEachWeightItsRateByTrust) {
+TEST(Sgd, AppliesTrustRatioPerWeight) {
   const double norm = std::sqrt(5.0), decay = 0.1, most = 0.02 * norm;
   const double ratio = most / (5 + decay * norm);
   const auto after_one_step = [&](Trust trust, double lr, ParameterKind kind) {
@@ -174,7 +175,7 @@ TEST(Sgd, GivesEachWeightItsRateByTrust) {
     EXPECT_TRUE(close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
 }
 
-TEST(Sgd, TrustLetsWeightsOfZeroGo) {
+TEST(Sgd, TrustIgnoresZeroWeights) {
   Parameters parameters;
   const auto value = parameters.add("p", at::zeros({2}, at::kDouble), ParameterKind::weight);
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = Trust::lars});
@@ -183,7 +184,7 @@ TEST(Sgd, TrustLetsWeightsOfZeroGo) {
   EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
-TEST(Sgd, ChangesNothingWhereAGradientIsNotFinite) {
+TEST(Sgd, KeepsParametersForInfiniteGradient) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {});
   give(p.value, 1, std::numeric_limits<double>::quiet_NaN());
@@ -192,7 +193,7 @@ TEST(Sgd, ChangesNothingWhereAGradientIsNotFinite) {
   EXPECT_TRUE(close(sgd->state()[0].second, pair(0, 0), 0));
 }
 
-TEST(Sgd, LeavesParametersWithoutGradientAndFrozenOnesAlone) {
+TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
   OneParameter p;
   p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
   p.parameters.freeze("q");
@@ -202,7 +203,7 @@ TEST(Sgd, LeavesParametersWithoutGradientAndFrozenOnesAlone) {
   EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
 }
 
-TEST(Sgd, AlignsGradientsOfAnotherLayout) {
+TEST(Sgd, AcceptsGradientsOfOtherLayout) {
   Parameters parameters;
   auto value = parameters.add("p", at::zeros({2, 3}, at::kDouble), ParameterKind::weight);
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .weight_decay = 0});
@@ -211,7 +212,7 @@ TEST(Sgd, AlignsGradientsOfAnotherLayout) {
   EXPECT_TRUE(close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
 }
 
-TEST(Sgd, RefusesMomentumOfAnotherModel) {
+TEST(Sgd, RejectsMomentumOfAnotherModel) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {});
   EXPECT_THROW(sgd->load({}), Error);
@@ -221,7 +222,7 @@ TEST(Sgd, RefusesMomentumOfAnotherModel) {
   EXPECT_TRUE(close(sgd->state()[0].second, pair(3, 4), 0));
 }
 
-TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
+TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     Parameters parameters;
     auto a = parameters.add("a", pair(1, 2), ParameterKind::weight);
@@ -251,7 +252,7 @@ TEST(Optimizer, StartsFreshWhatIsTrainedAnew) {
 }
 
 // Values of torch.optim.AdamW, computed by hand. The first step has size lr for any gradient.
-TEST(AdamW, FollowsTorch) {
+TEST(AdamW, MatchesTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(
       p.parameters,
@@ -265,7 +266,7 @@ TEST(AdamW, FollowsTorch) {
   EXPECT_NEAR(p.value[0].item<double>(), 0.89 * 0.99 - second, 1e-7);
 }
 
-TEST(AdamW, CountsTheStepsOfEachParameter) {
+TEST(AdamW, CountsStepsPerParameter) {
   OneParameter p;
   const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::weight);
   const auto adamw =
@@ -282,7 +283,7 @@ TEST(AdamW, CountsTheStepsOfEachParameter) {
   EXPECT_EQ(named.at("q.steps").item<double>(), 1);
 }
 
-TEST(AdamW, GoesOnFromItsState) {
+TEST(AdamW, ResumesFromState) {
   const OptimizerOptions options{.type = OptimizerType::adamw};
   OneParameter whole, half;
   const auto first = make_optimizer(whole.parameters, options);
@@ -299,18 +300,18 @@ TEST(AdamW, GoesOnFromItsState) {
   EXPECT_TRUE(same(whole.value.detach(), half.value.detach()));
 }
 
-TEST(Optimizer, OfAnotherKindInTheCheckpointIsRefusedWithWhatToDo) {
+TEST(Optimizer, RejectsStateOfOtherType) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {}),
              adamw = make_optimizer(p.parameters, {.type = OptimizerType::adamw});
   for (const auto& [into, from] : {std::pair(&sgd, &adamw), std::pair(&adamw, &sgd)}) {
     const auto why = message_of([&] { (*into)->load((*from)->state()); });
-    EXPECT_THAT(why, HasSubstr("resume with the type"));
+    EXPECT_THAT(why, HasSubstr("optimizer.type"));
     EXPECT_THAT(why, HasSubstr("model.weights"));
   }
 }
 
-TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
+TEST(Optimizer, AcceptsEmptyAndMissingGradients) {
   Parameters parameters;
   const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
@@ -321,7 +322,7 @@ TEST(Optimizer, TakesEmptyGradientsAndNoneAtAll) {
   }
 }
 
-TEST(Optimizer, OfGroupsChangesNothingWhereOneOfThemIsNotFinite) {
+TEST(Optimizer, KeepsGroupsForInfiniteGradient) {
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     OneParameter p;
     const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
@@ -353,7 +354,7 @@ struct ThreeParameters {
   }
 };
 
-TEST(ParameterGroups, TheFirstRuleThatFitsCounts) {
+TEST(ParameterGroups, UseFirstMatchingRule) {
   ThreeParameters p;
   OptimizerOptions options{.momentum = 0,
                            .weight_decay = 0.5,
@@ -374,7 +375,7 @@ TEST(ParameterGroups, TheFirstRuleThatFitsCounts) {
   EXPECT_EQ(p.head.item<double>(), head);
 }
 
-TEST(ParameterGroups, WhatIsFrozenAsksForNoGradient) {
+TEST(ParameterGroups, FrozenNeedNoGradient) {
   ThreeParameters p;
   const auto optimizer =
       make_optimizer(p.parameters, {.groups = {{.match = "backbone.*", .frozen = true}}});
@@ -390,15 +391,15 @@ std::string complaint_of_rules(const std::vector<ParameterRule>& rules) {
   return message_of<ConfigError>([&] { group_parameters(p.parameters, {.groups = rules}); });
 }
 
-TEST(ParameterGroups, ARuleThatTakesNothingIsRefused) {
+TEST(ParameterGroups, RejectRuleWithoutMatch) {
   EXPECT_THAT(complaint_of_rules({{.match = "bakbone.*"}}),
               HasSubstr("did you mean 'backbone.*'?"));
-  EXPECT_THAT(complaint_of_rules({{.match = "rpn"}}), HasSubstr("there are backbone.*, head.*"));
+  EXPECT_THAT(complaint_of_rules({{.match = "rpn"}}), HasSubstr("backbone.*, head.*"));
   EXPECT_THAT(complaint_of_rules({{.match = "*"}, {.match = "head.*"}}),
-              HasSubstr("'head.*' takes no parameter, since rules before it"));
+              AllOf(HasSubstr("'head.*'"), HasSubstr("earlier rules")));
 }
 
-TEST(OptimizerOptions, ScaleTheRateWithTheImagesOfAStep) {
+TEST(OptimizerOptions, ScaleRateWithImagesPerStep) {
   const OptimizerOptions options{.lr = 0.02, .lr_batch = 16};
   EXPECT_DOUBLE_EQ(options.scaled_lr(16), 0.02);
   EXPECT_DOUBLE_EQ(options.scaled_lr(4), 0.005);

@@ -29,25 +29,25 @@ Shares shares(const std::string& description, const Shares& allowed,
   return all;
 }
 
-TEST(Processors, AreSharedOutInNeighbours) {
+TEST(Processors, AreSharedAsNeighbours) {
   EXPECT_THAT(shares(kTwoSockets, {"0-7"}), ElementsAre("0-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(2, "0-7")), ElementsAre("0-3", "4-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(4, "0-7")), ElementsAre("0-1", "2-3", "4-5", "6-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(3, "0-7")), ElementsAre("0-1", "2-4", "5-7"));
 }
 
-TEST(Processors, OfACoreStayTogether) {
+TEST(Processors, OfOneCoreStayTogether) {
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-7")), ElementsAre("0-1,4-5", "2-3,6-7"));
   // Only processors allowed by taskset are used: one of each core's two.
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
 }
 
-TEST(Processors, OfAContainerAreSharedOutAlone) {
+TEST(Processors, AreLimitedToContainer) {
   EXPECT_THAT(shares(kTwoSockets, Shares(2, "2-5")), ElementsAre("2-3", "4-5"));
   EXPECT_THAT(shares(kTwoSockets, Shares(2, "1,7")), ElementsAre("1", "7"));
 }
 
-TEST(Processors, AreKeptByRanksThatTheLauncherHasBoundApart) {
+TEST(Processors, KeepBindingOfLauncher) {
   EXPECT_THAT(shares(kTwoSockets, {"0", "1"}), ElementsAre("0", "1"));
   EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7"}), ElementsAre("0-3", "4-7"));
   // Two ranks per socket, alternating: each pair divides its own socket.
@@ -55,7 +55,7 @@ TEST(Processors, AreKeptByRanksThatTheLauncherHasBoundApart) {
               ElementsAre("0-1", "4-5", "2-3", "6-7"));
 }
 
-TEST(Processors, OfTwoThatMpirunHasBoundToACoreEachAreTooFew) {
+TEST(Processors, ReportRanksBoundToFewCores) {
   EXPECT_TRUE(are_bound_narrowly({"0", "1"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0-3", "4-7"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0", "1"}, {"pack:1 core:2 pu:1"}));
@@ -63,7 +63,7 @@ TEST(Processors, OfTwoThatMpirunHasBoundToACoreEachAreTooFew) {
   EXPECT_FALSE(are_bound_narrowly({"0-1", "0-1"}, {kTwoSockets}));
 }
 
-TEST(Processors, AreAllForEachRankWhereThereAreFewerCoresThanRanks) {
+TEST(Processors, AreAllSharedWithFewCores) {
   EXPECT_THAT(shares("pack:1 core:2 pu:1", Shares(3, "0-1")), ElementsAre("0-1", "0-1", "0-1"));
 }
 
@@ -104,7 +104,7 @@ std::string gpu(int bus) {
       bus);
 }
 
-TEST(Processors, AreThoseNearTheRanksGpu) {
+TEST(Processors, AreNearGpuOfRank) {
   const auto two = xml_with(gpu(0x3b), gpu(0xb0));
   EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0x3b), address(0xb0)}),
               ElementsAre("0-1", "2-3"));
@@ -123,7 +123,7 @@ TEST(Processors, AreThoseNearTheRanksGpu) {
                 ElementsAre("0-1", "2-3"));
 }
 
-TEST(Gpus, AreOnePerRankOrTheOnlyOneThatIsVisible) {
+TEST(Gpus, AreAssignedByLocalRank) {
   EXPECT_EQ(gpu_of_rank(0, 4), 0);
   EXPECT_EQ(gpu_of_rank(3, 4), 3);
   EXPECT_EQ(gpu_of_rank(3, 1), 0);
@@ -131,12 +131,12 @@ TEST(Gpus, AreOnePerRankOrTheOnlyOneThatIsVisible) {
   EXPECT_EQ(gpu_of_rank(0, 0), std::nullopt);
 }
 
-TEST(Processors, RefusesADescriptionThatSaysNothing) {
+TEST(Processors, RejectInvalidDescription) {
   EXPECT_THROW(shares("nonsense:x", {"0"}), Error);
   EXPECT_THROW(shares(kTwoSockets, {"many"}), Error);
 }
 
-TEST(Processors, ThatAProcessMayUseAreWhatTheSystemHasLeftIt) {
+TEST(Processors, MatchAffinityOfProcess) {
   std::thread([] {
     cpu_set_t mask;
     ASSERT_EQ(::sched_getaffinity(0, sizeof(mask), &mask), 0);

@@ -5,6 +5,7 @@
 namespace millrace::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -16,21 +17,21 @@ Recipe training(double epochs, double clip_norm) {
   return recipe;
 }
 
-TEST(PublishedWarnings, AreOfLargeStepsAlone) {
+TEST(PublishedWarnings, WarnOnlyOfLargeSteps) {
   EXPECT_THAT(published_warnings(training(12, 0), 64), IsEmpty());
   EXPECT_THAT(published_warnings(training(12, 0), 128),
-              ElementsAre(HasSubstr("128 images a step over 12 epochs"),
-                          HasSubstr("without optimizer.clip_norm")));
+              ElementsAre(AllOf(HasSubstr("128 images"), HasSubstr("12 epochs")),
+                          HasSubstr("optimizer.clip_norm")));
   EXPECT_THAT(published_warnings(training(24, 1.5), 256), IsEmpty());
 }
 
-TEST(PublishedWarnings, LeaveOtherOptimizersAlone) {
+TEST(PublishedWarnings, IgnoreOtherOptimizers) {
   auto recipe = training(12, 0);
   recipe.optimizer.type = OptimizerType::adamw;
   EXPECT_THAT(published_warnings(recipe, 128), IsEmpty());
   recipe.optimizer.type = OptimizerType::sgd;
   recipe.optimizer.trust = Trust::lars;
-  EXPECT_THAT(published_warnings(recipe, 128), ElementsAre(HasSubstr("over 12 epochs")));
+  EXPECT_THAT(published_warnings(recipe, 128), ElementsAre(HasSubstr("12 epochs")));
 }
 
 }  // namespace

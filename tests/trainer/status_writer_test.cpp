@@ -34,7 +34,7 @@ class StatusWriting : public ::testing::Test {
   Activity activity_;
 };
 
-TEST_F(StatusWriting, FollowsTheTraining) {
+TEST_F(StatusWriting, FollowsTraining) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
   ASSERT_TRUE(comes_to_be_written_after(0));
   activity_.begin("data", "waits for data");
@@ -63,7 +63,7 @@ TEST_F(StatusWriting, RemovesFilesOfEarlierStarts) {
   EXPECT_FALSE(file(/*start=*/2).is_null());
 }
 
-TEST_F(StatusWriting, WarnsOnceOfAFullDisk) {
+TEST_F(StatusWriting, WarnsOnceOfFullDisk) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
   ASSERT_TRUE(comes_to_be_written_after(0));
   const auto name = status_file(run_.path(), 0);
@@ -79,7 +79,7 @@ TEST_F(StatusWriting, WarnsOnceOfAFullDisk) {
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(StatusWriting, WarnsOnceWithoutItsFolder) {
+TEST_F(StatusWriting, WarnsOnceWithoutFolder) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_ / "none", 1);
   EXPECT_TRUE(log_.comes_to_say("warning `trainer status`"));
   log_.take();
@@ -87,7 +87,7 @@ TEST_F(StatusWriting, WarnsOnceWithoutItsFolder) {
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(StatusWriting, AnswersThoseThatAskForEvents) {
+TEST_F(StatusWriting, AnswersRequestsForEvents) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
   const auto asks = [&](const std::string& text) {
     std::ofstream(run_ / "asked") << text;

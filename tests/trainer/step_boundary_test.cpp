@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(StepBoundary, PublishesAtTheBoundaryWhateverTheOrder) {
+TEST(StepBoundary, PublishesIndependentlyOfOrder) {
   for (const bool listener_first : {false, true}) {
     Fixture f;
     f.plan.train.max_steps = 2;
@@ -41,7 +41,7 @@ TEST(StepBoundary, PublishesAtTheBoundaryWhateverTheOrder) {
   }
 }
 
-TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
+TEST(StepBoundary, PublishesEarlierMomentsFirst) {
   Fixture f;
   f.plan.train.max_steps = 3;
   // step of arrival, step of the metric, and its value
@@ -63,7 +63,7 @@ TEST(StepBoundary, HandsOutWhatSpeaksOfEarlierMomentsFirst) {
                                  std::tuple(3, 3, 4.0), std::tuple(3, 3, 3.0)));
 }
 
-TEST(StepBoundary, SettlesWhatIsAskedForBeforeTheFirstStep) {
+TEST(StepBoundary, HandlesRequestsBeforeFirstStep) {
   Fixture f;
   f.add().on_before_train = [](const TrainState& s) {
     s.publish({{"early", 1}});
@@ -79,7 +79,7 @@ TEST(StepBoundary, SettlesWhatIsAskedForBeforeTheFirstStep) {
   EXPECT_EQ(newest_checkpoint(f.scratch / "run" / "checkpoints")->at.step, 0);
 }
 
-TEST(StepBoundary, CallsTheOthersAndAfterTrainWhereOneCallbackFails) {
+TEST(StepBoundary, CallsOtherCallbacksAfterFailure) {
   Fixture f;
   int steps = 0, ended = 0;
   f.add("broken").on_after_step = [](const TrainState& s) {
@@ -134,7 +134,7 @@ struct Thrower final : Callback, ReadsMetrics, SavesState, SavesTensors {
   void load_tensors(const TrainState&, const NamedTensors&) override {}
 };
 
-TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
+TEST(StepBoundary, ReportsFailingCallbackAndHook) {
   for (const auto* hook :
        {"before_train", "before_epoch", "before_step", "after_step", "after_epoch", "after_train",
         "trigger", "on_scalars", "on_checkpoint", "save_state", "save_tensors"})
@@ -144,15 +144,14 @@ TEST(StepBoundary, NamesTheCallbackThatFailsInAnyHook) {
       f.callbacks.add("bad", std::make_unique<Thrower>(hook, exception),
                       When(Every(parse_period("1 steps"))));
       f.add("sound").on_after_train = [&](const TrainState&) { ++ended; };
-      EXPECT_EQ(
-          f.failure(),
-          fmt::format("callback 'bad' failed in {}: {}", hook,
-                      exception ? "no good" : "it threw something that is no std::exception"));
+      EXPECT_THAT(f.failure(),
+                  ::testing::AllOf(HasSubstr(fmt::format("callback 'bad' failed in {}: ", hook)),
+                                   HasSubstr(exception ? "no good" : "std::exception")));
       EXPECT_EQ(ended, 1) << hook;
     }
 }
 
-TEST(StepBoundary, SavesNoStepWhoseCallbackFailed) {
+TEST(StepBoundary, SavesNoFailedStep) {
   const std::map<std::string, std::function<void(LambdaCallback&)>> hooks = {
       {"after_step",
        [](LambdaCallback& c) {
@@ -186,7 +185,7 @@ TEST(StepBoundary, SavesNoStepWhoseCallbackFailed) {
   }
 }
 
-TEST(When, AsksItsConditionAndTheStart) {
+TEST(When, ChecksConditionAndStart) {
   struct Note final : Callback {
     std::vector<std::int64_t>& steps;
     explicit Note(std::vector<std::int64_t>& into) : steps(into) {}
@@ -210,7 +209,7 @@ TEST(When, AsksItsConditionAndTheStart) {
   EXPECT_THAT(triggered("x > 0", true), ElementsAre(12, 15));
 }
 
-TEST(HyperParameters, OfACheckpointAreThoseThatWereChanged) {
+TEST(HyperParameters, SaveOnlyChangedValues) {
   HyperParameters first({.momentum = 0.9, .weight_decay = 0.1});
   first.set("optimizer.momentum", 0.8, "test");
   first.apply();
@@ -220,7 +219,7 @@ TEST(HyperParameters, OfACheckpointAreThoseThatWereChanged) {
   EXPECT_EQ(resumed.at("optimizer.weight_decay"), 0.2);
 }
 
-TEST(StepBoundary, TriggersOnlyWhenAllHaveSeenTheStep) {
+TEST(StepBoundary, TriggersAfterAllHooks) {
   struct Trigger final : Callback {
     std::function<void()> work;
     void trigger(const TrainState&) override { work(); }
@@ -236,7 +235,7 @@ TEST(StepBoundary, TriggersOnlyWhenAllHaveSeenTheStep) {
   EXPECT_THAT(triggered, ElementsAre(7, 14, 15));
 }
 
-TEST(StepBoundary, ChangesHyperParametersFromTheNextStepOn) {
+TEST(StepBoundary, ChangesHyperParametersAtNextStep) {
   Fixture f;
   std::vector<double> rates;
   f.plan.schedule = {.type = ScheduleType::constant, .warmup = "0 steps"};
@@ -249,12 +248,13 @@ TEST(StepBoundary, ChangesHyperParametersFromTheNextStepOn) {
   EXPECT_THAT(rates, ElementsAre(0.05, 0.05, 0.025, 0.025));
 }
 
-TEST(HyperParameters, RefuseWhatOrderWouldDecide) {
+TEST(HyperParameters, RejectConflictingValues) {
   HyperParameters hyper({});
   hyper.set("optimizer.momentum", 0.8, "one");
   hyper.set("optimizer.momentum", 0.8, "two");
-  EXPECT_THAT([&] { hyper.set("optimizer.momentum", 0.7, "three"); },
-              ::testing::ThrowsMessage<Error>(HasSubstr("'one' and 'three' both set")));
+  EXPECT_THAT(
+      [&] { hyper.set("optimizer.momentum", 0.7, "three"); },
+      ::testing::ThrowsMessage<Error>(::testing::AllOf(HasSubstr("'one'"), HasSubstr("'three'"))));
   EXPECT_EQ(hyper.at("optimizer.momentum"), 0.9);
   hyper.apply();
   EXPECT_EQ(hyper.at("optimizer.momentum"), 0.8);
@@ -263,7 +263,7 @@ TEST(HyperParameters, RefuseWhatOrderWouldDecide) {
               ::testing::ThrowsMessage<Error>(HasSubstr("did you mean 'optimizer.momentum'")));
 }
 
-TEST(StepBoundary, KeepsTensorsOfCallbacksInCheckpoints) {
+TEST(StepBoundary, SavesTensorsOfCallbacks) {
   struct Keeper final : Callback, SavesTensors {
     at::Tensor kept = at::zeros({2});
     void after_step(const TrainState& s) override {

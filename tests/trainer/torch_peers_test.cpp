@@ -53,7 +53,7 @@ void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options
         << value_name(options.type) << " " << epoch;
 }
 
-TEST(TorchPeers, OptimizersAndSchedulesGiveTheSameNumbers) {
+TEST(TorchPeers, MatchTorch) {
   MILLRACE_NEEDS_PYTHON("torch");
   const auto torch = torch_reference();
   ASSERT_FALSE(torch.is_null());

@@ -74,7 +74,7 @@ std::vector<at::Tensor> values_of(std::size_t count, at::IntArrayRef sizes, at::
   return values;
 }
 
-TEST(SumAsTree, IsThatOfAllLeavesForEveryPowerOfTwoOfRanks) {
+TEST(SumAsTree, MatchesTreeForPowersOfTwo) {
   const auto leaves = values_of(16, {3, 41}, at::kFloat);
   const auto tree = [&](std::size_t count, std::size_t first) {
     return tree_sum(
@@ -89,7 +89,7 @@ TEST(SumAsTree, IsThatOfAllLeavesForEveryPowerOfTwoOfRanks) {
   }
 }
 
-TEST(SumAsTree, IsThatOfAnyRanksAndAnyNumberOfValues) {
+TEST(SumAsTree, MatchesForAnyRanksAndValues) {
   for (const std::size_t ranks : {3, 5, 8})
     for (const std::int64_t count : {1, 2, 7, 100})
       for (const auto type : {at::kFloat, at::kDouble}) {

@@ -150,14 +150,15 @@ Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_s
 
 std::string first_sign(const Plan& plan, Start start, std::size_t images) {
   auto text = fmt::format(
-      "box AP50 after epoch {} (step {}): {} means that it learns; still under 0.01 after half of "
-      "the epochs, look at the labels with `trainer inspect`",
+      "box AP50 after epoch {} (step {}): {} means that the model learns; if it is still under "
+      "0.01 after half of the epochs, check the labels with `trainer inspect`",
       plan.evaluate_every, plan.first_evaluation,
       start == Start::detector ? "above 0.05" : "anything above 0.01");
   constexpr std::size_t kFew = 50;
   if (images < kFew)
-    text += fmt::format("; {} to evaluate on: scores move by several hundredths by chance",
-                        counted(static_cast<long long>(images), "image"));
+    text +=
+        fmt::format("; with only {} to evaluate on, scores vary by several hundredths by chance",
+                    counted(static_cast<long long>(images), "image"));
   return text;
 }
 
@@ -179,7 +180,7 @@ std::string reason_against_flips(const std::vector<std::string>& classes) {
       if (word == "left" || word == "right") return "'" + name + "' names a side";
     letters += name.size() == 1 && std::isalnum(static_cast<unsigned char>(name[0])) != 0 ? 1 : 0;
   }
-  return letters > 1 ? "letters and digits have no mirror images" : "";
+  return letters > 1 ? "mirrored letters and digits are different objects" : "";
 }
 
 }  // namespace millrace::advice

@@ -226,10 +226,10 @@ double share_of(std::uint64_t part, std::uint64_t all) {
 }
 
 void check_rule(const AnchorRule& rule) {
-  if (rule.levels.empty()) throw std::invalid_argument("anchors need a level");
-  if (rule.divisor < 1) throw std::invalid_argument("sides are multiples of 1 or more");
+  if (rule.levels.empty()) throw std::invalid_argument("anchors require at least one level");
+  if (rule.divisor < 1) throw std::invalid_argument("divisor must be at least 1");
   for (const auto& level : rule.levels)
-    if (level.stride < 1) throw std::invalid_argument("strides are 1 or more");
+    if (level.stride < 1) throw std::invalid_argument("strides must be at least 1");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace {
 
 constexpr coco::FindingKind kAlike{
     "class-names-alike", coco::Severity::warning,
-    "classes with nearly the name of another that has many more objects",
-    "if it is a slip of the pen, its objects are learned and scored as another class"};
+    "classes whose name is similar to that of a class with many more objects",
+    "if this is a typing error, its objects are learned and scored as a separate class"};
 
 constexpr double kRare = 0.05;         // maximum fraction of the other class's objects
 constexpr std::uint64_t kSeveral = 5;  // number beside which a single object is rare
@@ -60,8 +60,9 @@ void check_class_names(std::span<const std::string> names, std::span<const std::
       const bool slip = is_rare(objects[k], objects[other]) && name.size() >= kShortest &&
                         are_one_slip_apart(name, longer);
       if (!same && !slip) continue;
-      findings.add(kAlike, {.what = fmt::format("'{}', with {}, beside '{}', with {}", names[k],
-                                                objects[k], names[other], objects[other])});
+      findings.add(kAlike,
+                   {.what = fmt::format("'{}' (objects: {}) and '{}' (objects: {})", names[k],
+                                        objects[k], names[other], objects[other])});
       break;
     }
   }

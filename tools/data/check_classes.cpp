@@ -15,35 +15,33 @@ namespace {
 using coco::FindingKind;
 using enum coco::Severity;
 
-constexpr FindingKind kUnknown{"class-unknown", error, "classes that a split has no category of",
+constexpr FindingKind kUnknown{"class-unknown", error, "classes without a category in a split",
                                "training stops before its first step"};
 constexpr FindingKind kNamedTwice{"category-name-twice", error,
-                                  "categories with the name of another",
-                                  "classes are told by their names: training stops before its "
-                                  "first step, unless data.classes leaves both out"};
+                                  "categories with the same name as another",
+                                  "classes are identified by name: training stops before its first "
+                                  "step unless data.classes omits both"};
 constexpr FindingKind kNothingToLearn{
-    "class-unlearned", warning, "classes without an object to train on",
-    "they are never found; where the evaluation has objects of them, each is missed"};
-constexpr FindingKind kNothingToScore{"class-unscored", note,
-                                      "classes without an object to evaluate on",
-                                      "they stay out of the mean scores"};
+    "class-unlearned", warning, "classes without training objects",
+    "they are never detected; all their evaluation objects are missed"};
+constexpr FindingKind kNothingToScore{"class-unscored", note, "classes without evaluation objects",
+                                      "mean scores exclude them"};
 constexpr FindingKind kOnlyScored{"category-only-in-evaluation", warning,
-                                  "categories of the evaluation that are not trained",
-                                  "their objects are left out of the scores"};
+                                  "evaluation categories that are not trained",
+                                  "scores exclude their objects"};
 constexpr FindingKind kOtherId{
-    "category-id-differs", note, "categories whose id is another in each split",
-    "none here: classes are told by name; results have the ids of the split that was evaluated"};
+    "category-id-differs", note, "categories with different ids in the splits",
+    "no effect: classes are identified by name; results contain the ids of the evaluated split"};
 constexpr FindingKind kGaps{"category-id-gaps", note, "splits whose category ids are not 1 to N",
-                            "none here: class k is the k-th category; results have the ids of the "
-                            "file. Tools that take an id for a class number go wrong"};
+                            "no effect: class k is the k-th category; results contain the ids of "
+                            "the file. Tools that use ids as class numbers fail"};
 constexpr FindingKind kImbalance{
     "class-imbalance", note,
     "splits whose most frequent class has more than a hundred times the objects of the rarest",
-    "rare classes are learned late or not at all; see the source repeat_factor"};
-constexpr FindingKind kTiny{"object-tiny", note,
-                            "objects under 16 pixels when their image is resized",
-                            "little is left of them after the first layers of a network; larger "
-                            "sides, such as data.short_side, show more"};
+    "rare classes are learned late or not at all; consider the source repeat_factor"};
+constexpr FindingKind kTiny{"object-tiny", note, "objects smaller than 16 pixels after the resize",
+                            "little of them remains after the first layers of a network; use "
+                            "larger images (data.short_side)"};
 
 std::string text(const DataSplit& split, coco::TextRef name) {
   return std::string(split.annotations->text(name));
@@ -100,7 +98,7 @@ void check_categories(const NamedSplit& split, coco::Findings& findings) {
     if (!is_new)
       findings.add(kNamedTwice,
                    {.category = category.id,
-                    .what = fmt::format("'{}' is category {} too", name, first->second)});
+                    .what = fmt::format("'{}' is also category {}", name, first->second)});
   }
   std::vector<std::string> known;
   for (const auto& [name, id] : named) known.push_back(name);
@@ -131,7 +129,7 @@ void check_classes(std::span<const NamedSplit> splits, const ClassTable& table,
   for (const bool missed : {true, false})  // classes that lower the score come first
     for (std::size_t k = 0; k < classes.size(); ++k)
       if (table[k][0].objects == 0 && (evaluated(k) > 0) == missed)
-        findings.add(kNothingToLearn, {.what = fmt::format("'{}', with {} to evaluate on",
+        findings.add(kNothingToLearn, {.what = fmt::format("'{}' (evaluation objects: {})",
                                                            classes[k], evaluated(k))});
   for (std::size_t s = 1; s < splits.size(); ++s)
     for (std::size_t k = 0; k < classes.size(); ++k)

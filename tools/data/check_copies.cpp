@@ -14,11 +14,11 @@ namespace {
 using coco::FindingKind;
 using enum coco::Severity;
 
-constexpr FindingKind kLeak{
-    "photo-in-both-splits", error, "photos that are trained on and evaluated on",
-    "the scores tell how well photos are remembered, not how well new ones are understood"};
-constexpr FindingKind kCopy{"photo-twice", warning, "photos that are in a split twice",
-                            "they count twice in training and in scoring"};
+constexpr FindingKind kLeak{"photo-in-both-splits", error,
+                            "images used for both training and evaluation",
+                            "scores measure memorization instead of generalization"};
+constexpr FindingKind kCopy{"photo-twice", warning, "images that occur twice in a split",
+                            "they count twice in training and in scores"};
 
 /// A file, identified by its index in the splits.
 struct Entry {
@@ -88,7 +88,7 @@ void check_copies(std::span<const NamedSplit> splits, coco::Findings& findings) 
         copy.split == original.split ? kCopy : kLeak,
         {.image = image(copy).id,
          .file = name(copy),
-         .what = fmt::format("in {} the same bytes as image {} ({}) in {}", splits[copy.split].name,
+         .what = fmt::format("same bytes in {} as image {} ({}) in {}", splits[copy.split].name,
                              image(original).id, name(original), splits[original.split].name)});
 }
 

@@ -25,25 +25,25 @@ using coco::FindingKind;
 using enum coco::Severity;
 
 constexpr std::string_view kSkipped =
-    "the image is skipped (data.on_error); training stops where data.max_skipped is passed";
+    "the image is skipped (data.on_error); training stops if data.max_skipped is exceeded";
 
 constexpr FindingKind kMissing{"image-missing", error, "images without a file", kSkipped};
-constexpr FindingKind kUnreadable{"image-unreadable", error,
-                                  "image files that are damaged or no images", kSkipped};
+constexpr FindingKind kUnreadable{"image-unreadable", error, "files that are damaged or not images",
+                                  kSkipped};
 constexpr FindingKind kWrongSize{"image-size", error,
-                                 "images of another size than their annotations say", kSkipped};
+                                 "images whose size differs from the annotated one", kSkipped};
 constexpr FindingKind kUnturned{"image-unturned", warning,
-                                "photos that are not turned as their EXIF data say",
-                                "annotated is the size before the turn; if the objects were drawn "
-                                "on the photo as viewers turn it, they lie elsewhere"};
-constexpr FindingKind kMisnamed{"image-misnamed", note,
-                                "image files of another format than their name says",
-                                "none: the format is told by the content; other tools may stumble"};
+                                "images that are not rotated according to their EXIF orientation",
+                                "the annotated size is that before the rotation; if objects were "
+                                "annotated on the rotated image, their boxes are misplaced"};
+constexpr FindingKind kMisnamed{
+    "image-misnamed", note, "image files whose format differs from their extension",
+    "no effect: the format is detected from the content; other tools may fail"};
 constexpr FindingKind kShared{
-    "file-name-twice", error, "images with the file of another",
-    "each is learned with a part of the objects, the others as background"};
-constexpr FindingKind kOrphan{"file-orphan", note, "image files that no image names",
-                              "none: they are not used"};
+    "file-name-twice", error, "images that share a file with another",
+    "each is trained with only some of the objects, the rest as background"};
+constexpr FindingKind kOrphan{"file-orphan", note, "image files without an image entry",
+                              "no effect: they are not used"};
 constexpr FindingKind kUnusable{"sample-unusable", error, "samples that cannot be used", kSkipped};
 
 constexpr std::uint64_t kHead = 64 << 10;  // bytes that contain the header of nearly any JPEG
@@ -95,7 +95,7 @@ struct ImageFile {
     } catch (const Error& problem) {
       tell(kUnreadable, problem.what());
     } catch (const std::bad_alloc&) {
-      tell(kUnreadable, "there is not enough memory to read it");
+      tell(kUnreadable, "not enough memory to read it");
     }
     return mark;
   }
@@ -174,7 +174,7 @@ void check_file_names(const DataSplit& split, coco::Findings& findings) {
     if (!is_new)
       findings.add(kShared, {.image = image.id,
                              .file = name,
-                             .what = fmt::format("is the file of image {} too", first->second)});
+                             .what = fmt::format("also the file of image {}", first->second)});
   }
   for (const auto& folder : folders) {
     if (!fs::is_directory(folder)) continue;  // reported as missing files

@@ -15,60 +15,60 @@ namespace {
 using enum Severity;
 using namespace std::string_view_literals;
 
-constexpr FindingKind kUnusable{"box-unusable", error, "boxes without an area inside their image",
-                                "the object is left out of training; in evaluation it is missed"};
+constexpr FindingKind kUnusable{"box-unusable", error, "boxes with no area inside their image",
+                                "the object is omitted from training and missed in evaluation"};
 constexpr FindingKind kThin{
-    "box-thin", warning, "boxes less than a pixel wide or high inside their image",
-    "the object is left out of training; in evaluation it is missed; mostly a slip of the mouse"};
-constexpr FindingKind kIgnored{"object-ignored", note, "objects that are marked 'ignore'",
-                               "they are left out of training; evaluation expects them, unless "
-                               "'iscrowd' says otherwise, as pycocotools does"};
+    "box-thin", warning, "boxes less than one pixel wide or high inside their image",
+    "the object is omitted from training and missed in evaluation; usually an accidental click"};
+constexpr FindingKind kIgnored{"object-ignored", note, "objects marked 'ignore'",
+                               "they are omitted from training; evaluation counts them unless "
+                               "'iscrowd' is set, as in pycocotools"};
 constexpr FindingKind kOutside{"box-outside", warning,
-                               "boxes that reach more than a pixel beyond their image",
-                               "they are clipped for training, but scored as written"};
+                               "boxes that extend more than one pixel beyond their image",
+                               "they are clipped for training but scored unclipped"};
 constexpr FindingKind kLong{"box-elongated", note, "boxes more than ten times as long as wide",
-                            "few anchors, or none, come near; such objects are learned badly"};
-constexpr FindingKind kEmpty{"shape-empty", error, "shapes without an area inside their image",
-                             "the mask branch learns that there is nothing in the box"};
+                            "few or no anchors match; such objects are learned poorly"};
+constexpr FindingKind kEmpty{"shape-empty", error, "shapes with no area inside their image",
+                             "the mask head learns an empty mask for the box"};
 constexpr FindingKind kSubpixel{"shape-without-pixels", warning,
-                                "polygons so thin that no pixel is inside",
-                                "scored on masks, the object cannot be found"};
+                                "polygons too thin to contain a pixel",
+                                "the object cannot be matched in mask evaluation"};
 constexpr FindingKind kShapeOutside{"shape-outside", warning,
-                                    "polygons that reach more than a pixel beyond their image",
-                                    "what lies outside is cut away for training and for scoring"};
+                                    "polygons that extend more than one pixel beyond their image",
+                                    "the part outside is cut off for training and evaluation"};
 constexpr FindingKind kMissing{
-    "shape-missing", warning, "objects without a shape where others have one",
-    "the mask branch does not learn from them; scored on masks, they cannot be found"};
-constexpr FindingKind kOff{
-    "box-off-shape", warning, "boxes more than three pixels off the box around their shape",
-    "box and mask are learned, and scored, as two different objects would be"};
+    "shape-missing", warning, "objects without a shape although others have one",
+    "the mask head does not learn from them; they cannot be matched in mask evaluation"};
+constexpr FindingKind kOff{"box-off-shape", warning,
+                           "boxes more than three pixels off the bounding box of their shape",
+                           "box and mask are learned and scored inconsistently"};
 constexpr FindingKind kApart{"box-apart-from-shape", error,
-                             "boxes that share less than half with the box around their shape",
-                             "the mask branch learns a part of the shape, or none, as the whole"};
-constexpr FindingKind kArea{"area-off-shape", warning,
-                            "'area' fields more than a tenth off the area of the shape",
-                            "the object may be scored as of another size: small, medium or large"};
+                             "boxes with IoU under 0.5 with the bounding box of their shape",
+                             "the mask head learns only a part of the shape, or none of it"};
+constexpr FindingKind kArea{
+    "area-off-shape", warning, "'area' values more than 10 % off the area of the shape",
+    "the object may be scored in the wrong size group (small, medium, large)"};
 constexpr FindingKind kNoArea{"area-not-positive", warning,
-                              "'area' fields that are zero or less for objects that have an area",
-                              "the object is scored as small; below zero, it is ignored"};
-constexpr FindingKind kCrowdPolygon{
-    "crowd-polygon", note, "crowd regions drawn as polygons",
-    "they are ignored in training and scoring like any crowd; is 'iscrowd' meant?"};
+                              "'area' values of zero or less for objects that have an area",
+                              "the object is scored as small, or ignored if negative"};
+constexpr FindingKind kCrowdPolygon{"crowd-polygon", note, "crowd regions drawn as polygons",
+                                    "they are ignored in training and evaluation like any crowd "
+                                    "region; check that 'iscrowd' is intended"};
 constexpr FindingKind kCrowdEmpty{
     "crowd-empty", warning, "crowd regions without a pixel inside",
-    "scored on masks, what is found there counts as wrong instead of being ignored"};
+    "in mask evaluation, detections there count as false positives instead of being ignored"};
 constexpr FindingKind kMaskNoCrowd{
-    "mask-not-crowd", note, "run-length masks of objects that are no crowd",
-    "they are learned like any object; some tools take every run-length mask for a crowd"};
+    "mask-not-crowd", note, "run-length masks of objects that are not crowds",
+    "they are learned like any object; some tools treat every run-length mask as a crowd"};
 constexpr FindingKind kTwice{
-    "object-twice", warning, "objects with the category and box of another in their image",
-    "the object counts twice in training, and in scoring one of the two is always missed"};
+    "object-twice", warning, "objects with the same category and box as another in the image",
+    "the object counts twice in training; in evaluation one of the two is always missed"};
 constexpr FindingKind kIdZero{
-    "annotation-id-zero", warning, "annotations with the id 0",
-    "pycocotools, and so the scores here, count the object as never found"};
-constexpr FindingKind kEmptyImage{
-    "image-empty", note, "images without a usable object that is no crowd",
-    "with data.filter_empty they stay out of training; in evaluation, all found there is wrong"};
+    "annotation-id-zero", warning, "annotations with id 0",
+    "pycocotools, and therefore the scores here, always count the object as missed"};
+constexpr FindingKind kEmptyImage{"image-empty", note, "images without a usable non-crowd object",
+                                  "data.filter_empty omits them from training; in evaluation all "
+                                  "their detections are false positives"};
 
 constexpr double kFar = 1;          // pixels beyond the border that rounding does not explain
 constexpr double kOffset = 3;       // maximum distance between box and shape, in pixels
@@ -146,7 +146,7 @@ struct ImageObjects {
       return tell(size > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
     if (has_area) compare(object, around.in(whole()));
     if (object.area > 0 && std::abs(object.area - size) > std::max(kAreaLeast, kAreaShare * size))
-      tell(kArea, object, fmt::format("area {:.6g}, of the shape {:.6g}", object.area, size));
+      tell(kArea, object, fmt::format("area {:.6g}, shape area {:.6g}", object.area, size));
   }
 
   /// Compares an object's box with the box around its shape.
@@ -167,7 +167,7 @@ struct ImageObjects {
     std::ranges::stable_sort(objects, {}, key);
     for (std::size_t i = 1; i < objects.size(); ++i)
       if (key(objects[i]) == key(objects[i - 1]) && !objects[i]->crowd && !objects[i - 1]->crowd)
-        tell(kTwice, *objects[i], fmt::format("as annotation {}", objects[i - 1]->id));
+        tell(kTwice, *objects[i], fmt::format("same as annotation {}", objects[i - 1]->id));
   }
 };
 

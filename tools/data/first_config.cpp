@@ -37,7 +37,7 @@ class Choices {
   explicit Choices(const Draft& draft) : draft_(draft) {}
 
   std::vector<Choice> make() {
-    if (draft_.machine.gpu) add("plugins", "[\"millrace_cuda.so\"]", "the operators of the GPU");
+    if (draft_.machine.gpu) add("plugins", "[\"millrace_cuda.so\"]", "GPU operators");
     add_data();
     add("model.type", toml_text(draft_.type),
         fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
@@ -77,20 +77,21 @@ class Choices {
     }
     if (names.size() <= kMostNames)
       add("data.classes", '[' + joined(texts) + ']',
-          fmt::format("what is found; {} objects to train on", joined(counts)));
+          fmt::format("classes to detect; training objects: {}", joined(counts)));
     const auto batch = fmt::format("{}", draft_.batch);
-    add("data.batch_size", batch, "images a step");
-    add("data.test_batch_size", batch, "images at a time in evaluation");
+    add("data.batch_size", batch, "images per step");
+    add("data.test_batch_size", batch, "images per batch in evaluation");
     const auto& sides = draft_.sides;
     add("data.short_side", list_of(sides.short_side),
-        fmt::format("short side {} of {} pixels: a quarter of the objects is under {:.0f}{}",
-                    sides.largest(), sides.own_side, sides.small_object,
-                    sides.too_small ? ", which is learned badly: larger images need a "
-                                      "larger machine, or cut the photos into tiles"
-                                    : ""),
+        fmt::format(
+            "short side {} of {} pixels: a quarter of the objects is smaller than {:.0f} pixels{}",
+            sides.largest(), sides.own_side, sides.small_object,
+            sides.too_small ? ", which is hard to learn: use larger images on a larger machine, or "
+                              "cut the images into tiles"
+                            : ""),
         "sizes");
     add("data.max_side", fmt::format("{}", sides.max_side),
-        "of the longer side; one short side is chosen at random");
+        "limit of the longer side; the short side is chosen at random from data.short_side");
     if (const auto against = reason_against_flips(names); !against.empty())
       add("data.flip", "0.0", "not mirrored: " + against);
   }
@@ -103,21 +104,21 @@ class Choices {
     };
     add("model.anchors.sizes", list_of(anchors.sizes),
         chosen
-            ? fmt::format("from {} pixels on: {} of the objects overlap none by half, with the "
-                          "published ones {}",
+            ? fmt::format("smallest {} pixels: {} of the objects have no anchor with IoU 0.5 "
+                          "(published anchors: {})",
                           anchors.sizes.front(), missed(anchors.chosen), missed(anchors.published))
-            : "as the detector was trained",
+            : "as in the detector's training",
         chosen ? "anchors" : "");
     if (anchors.ratios.size() > 3)
       add("model.anchors.aspect_ratios", list_of(anchors.ratios),
-          "height / width: some objects are long");
+          "height / width; some objects are elongated");
     if (draft_.type == "retinanet") {
-      add("model.anchors.scales_per_octave", "3", "sizes a level, as published");
+      add("model.anchors.scales_per_octave", "3", "sizes per level, as published");
       if (draft_.network.start == Start::random)
-        add("model.head.norm", toml_text("gn"), "as the backbone");
+        add("model.head.norm", toml_text("gn"), "same as the backbone");
     } else if (anchors.canonical() != 224) {
       add("model.roi.canonical_box_size", fmt::format("{}", anchors.canonical()),
-          "follows the anchors: 7 times the smallest");
+          "7 times the smallest anchor");
     }
   }
 
@@ -127,27 +128,29 @@ class Choices {
         fmt::format("{}, {} of {}", counted(plan.epochs, "epoch"), counted(plan.steps, "step"),
                     counted(draft_.batch, "image")),
         "schedule");
-    add("train.output", toml_text(draft_.output), "run folders; relative to the current folder");
+    add("train.output", toml_text(draft_.output),
+        "folder for runs, relative to the current folder");
     if (draft_.machine.gpu) {
-      add("train.device", toml_text("cuda"), "the GPU");
-      add("train.precision", toml_text("bf16"), "of convolutions; weights stay fp32");
+      add("train.device", toml_text("cuda"), "one GPU per process");
+      add("train.precision", toml_text("bf16"), "precision of convolutions; weights stay fp32");
     }
     add("optimizer.lr", fmt::format("{:.4g}", plan.lr),
-        fmt::format("for steps of {} images; scaled to other batches", kLrBatch));
-    add("schedule.warmup", toml_text(counted(plan.warmup, "step")), "the rate rises to lr");
+        fmt::format("learning rate for steps of {} images; scaled to other batch sizes", kLrBatch));
+    add("schedule.warmup", toml_text(counted(plan.warmup, "step")),
+        "steps until the learning rate reaches optimizer.lr");
     const auto every = toml_text(counted(plan.evaluate_every, "epoch"));
-    add("callbacks.evaluate.every", every, fmt::format("scores on '{}'", draft_.val.name));
+    add("callbacks.evaluate.every", every, fmt::format("evaluation on '{}'", draft_.val.name));
     if (!draft_.limited.empty())
       add("callbacks.evaluate.max_detections", enough_detections(draft_),
           fmt::format("on '{}', {} with COCO's limit; callbacks.evaluate.max_detections is set to "
                       "count all",
                       draft_.val.name, draft_.limited),
           "limit");
-    add("callbacks.pictures.every", every, "detections beside annotations");
-    add("callbacks.checkpoint.every", every, "what --resume goes on from");
+    add("callbacks.pictures.every", every, "pictures of detections beside annotations");
+    add("callbacks.checkpoint.every", every, "checkpoints for --resume");
     if (draft_.type == "maskrcnn")
       add("callbacks.keep_best.metric", toml_text("segm/AP"),
-          "the checkpoint with the best score stays");
+          "metric of the best checkpoint, which is kept");
   }
 
   const Draft& draft_;
@@ -182,13 +185,13 @@ std::string config_text(const Draft& draft) {
     table->second += fmt::format("{}\n{} = {}\n", wrapped("# " + why, kColumns, "# "),
                                  path.substr(dot + 1), value);
   }
-  auto text = wrapped(fmt::format("# {} on {}, written by `{}`. `trainer run {}` trains it; "
-                                  "`trainer config {}` prints all keys, `trainer list` says what "
-                                  "they mean.",
-                                  draft.network.what, count_of(draft.train.images, "image"),
-                                  draft.command, draft.file, draft.file),
-                      kColumns, "# ") +
-              "\nbase = \"base.toml\"\n";
+  auto text =
+      wrapped(fmt::format("# {} on {}, written by `{}`. `trainer run {}` trains it, `trainer "
+                          "config {}` prints all keys, `trainer list` explains them.",
+                          draft.network.what, count_of(draft.train.images, "image"), draft.command,
+                          draft.file, draft.file),
+              kColumns, "# ") +
+      "\nbase = \"base.toml\"\n";
   for (const auto& [name, lines] : tables)
     text += (name.empty() ? "" : fmt::format("\n[{}]\n", name)) + lines;
   return text;

@@ -17,7 +17,7 @@ namespace millrace::advice {
 struct SplitText {
   std::string name;  // as in [data]
   std::size_t images = 0, objects = 0;
-  std::string about;  // remark such as "3 without an object stay out"; may be empty
+  std::string about;  // remark such as "3 without an object are not used"; may be empty
 };
 
 /// The input of a configuration.

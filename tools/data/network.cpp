@@ -23,16 +23,18 @@ std::string title_of(const std::string& backbone) {
 /// Adds the pixel preprocessing of the weights' code base.
 void add_pixels(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.scheme == "tensorpack") {
-    choices.push_back({"model.pixel_order", toml_text("bgr"), "pixels as tensorpack's weights"});
-    choices.push_back({"model.pixel_mean", "[103.53, 116.28, 123.675]", "of each channel"});
-    choices.push_back({"model.pixel_std", "[57.375, 57.12, 58.395]", "each is divided by it"});
+    choices.push_back({"model.pixel_order", toml_text("bgr"), "as in tensorpack's weights"});
+    choices.push_back({"model.pixel_mean", "[103.53, 116.28, 123.675]", "mean of each channel"});
+    choices.push_back(
+        {"model.pixel_std", "[57.375, 57.12, 58.395]", "standard deviation of each channel"});
     return;
   }
   const bool torchvision = weights.scheme.starts_with("torchvision") || weights.scheme == "resnet";
   choices.push_back({"model.style", toml_text(torchvision ? "torchvision" : "detectron2"),
-                     "pixels and numbers as these weights want them"});
+                     "preprocessing and constants of these weights"});
   if (weights.scheme == "torchvision-2019" && weights.detects)
-    choices.push_back({"model.norm_eps", "0", "as the detectors published in 2019 were trained"});
+    choices.push_back(
+        {"model.norm_eps", "0", "as in the training of the detectors published in 2019"});
 }
 
 /// Adds the position of the bottlenecks' stride, if these weights differ from the style.
@@ -43,7 +45,7 @@ void add_stride(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.scheme == "tensorpack" || weights.scheme.starts_with("caffe2") ||
       weights.scheme == "detectron2")
     choices.push_back({"model.backbone.stride_in_1x1", in_1x1 ? "true" : "false",
-                       "where the blocks of these weights stride"});
+                       "position of the stride in the blocks of these weights"});
 }
 
 }  // namespace
@@ -58,36 +60,36 @@ Network network_from(const WeightFacts& weights, const Machine& machine) {
   if (!weights.type.empty()) {
     network.start = Start::detector;
     network.is_given = true;
-    choices.push_back(
-        {"model.weights", toml_text(weights.file), "rows of classes are taken by name"});
+    choices.push_back({"model.weights", toml_text(weights.file),
+                       "trained detector; class rows are matched by name"});
     for (const auto& [key, value] : weights.options)
-      choices.push_back({"model." + key, value, "as these weights were trained"});
+      choices.push_back({"model." + key, value, "as in the training of these weights"});
     return network;
   }
   choices.push_back(
       {"model.weights", toml_text(weights.file),
-       weights.detects ? "a trained detector; its classes are replaced" : "trained on ImageNet"});
+       weights.detects ? "trained detector; its classes are replaced" : "trained on ImageNet"});
   add_pixels(weights, choices);
-  choices.push_back({"model.backbone.type", toml_text(weights.backbone), "as the weights"});
+  choices.push_back({"model.backbone.type", toml_text(weights.backbone), "same as the weights"});
   if (weights.width != 64)
     choices.push_back(
-        {"model.backbone.width", number(weights.width), "channels of its first stage"});
+        {"model.backbone.width", number(weights.width), "channels of the first stage"});
   if (weights.group_norm)
-    choices.push_back({"model.backbone.norm", toml_text("gn"), "as the weights"});
+    choices.push_back({"model.backbone.norm", toml_text("gn"), "same as the weights"});
   add_stride(weights, choices);
   choices.push_back({"model.backbone.freeze_at", machine.gpu ? "2" : "1",
-                     machine.gpu ? "stem and C2 are not trained" : "the stem is not trained"});
+                     machine.gpu ? "stem and C2 are frozen" : "the stem is frozen"});
   if (weights.pyramid > 0 && weights.pyramid != 256)
-    choices.push_back({"model.fpn.out_channels", number(weights.pyramid), "as the weights"});
+    choices.push_back({"model.fpn.out_channels", number(weights.pyramid), "same as the weights"});
   else if (weights.pyramid == 0 && !machine.gpu)
-    choices.push_back({"model.fpn.out_channels", "128", "channels of P2 to P6; 256 is published"});
+    choices.push_back({"model.fpn.out_channels", "128", "channels of P2 to P6; published: 256"});
   return network;
 }
 
 Network network_from_nothing(const Machine& machine) {
   Network network{.what = "ResNet-18"};
   if (machine.gpu)
-    network.choices = {{"model.backbone.width", "64", "channels of its first stage, as published"},
+    network.choices = {{"model.backbone.width", "64", "channels of the first stage, as published"},
                        {"model.fpn.out_channels", "128", "channels of P2 to P6"}};
   return network;
 }

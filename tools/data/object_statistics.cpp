@@ -136,7 +136,7 @@ std::uint64_t Histogram::total() const {
 
 Histogram histogram(std::span<const double> values, std::vector<double> edges) {
   if (std::ranges::adjacent_find(edges, std::greater_equal<>()) != edges.end())
-    throw std::invalid_argument("the edges of a histogram must ascend");
+    throw std::invalid_argument("histogram edges must be ascending");
   Histogram result{std::move(edges), {}};
   result.counts.resize(result.edges.size() + 1);
   for (const double value : values)

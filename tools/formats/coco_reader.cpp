@@ -16,7 +16,7 @@ namespace {
 
 constexpr coco::FindingKind kCocoImageMissing{"image-missing", coco::Severity::error,
                                               "images without a file",
-                                              "they are left out with their objects"};
+                                              "they are skipped with their objects"};
 constexpr std::string_view kInstances = "instances_", kKeypoints = "person_keypoints_";
 
 /// Returns true if a file begins like a JSON object with COCO's sections.
@@ -93,7 +93,7 @@ Place image_folder(const Listing& folder, const coco::Dataset& data, const Place
 std::optional<std::string> look_coco(const Listing& folder) {
   const auto files = annotation_files(folder);
   if (files.empty()) return {};
-  return fmt::format("{} has COCO's sections", files[0]);
+  return fmt::format("{} has the sections of COCO", files[0]);
 }
 
 std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
@@ -102,10 +102,8 @@ std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
   for (const auto& file : files) {
     const auto name = split_of_file(file, files.size() == 1);
     if (std::ranges::any_of(splits, [&](const Split& one) { return one.name == name; }))
-      throw Error(
-          fmt::format("{}: {} and another file are both annotations of split '{}': keep one "
-                      "of them",
-                      folder.root().string(), file, name));
+      throw Error(fmt::format("{}: {} and another file both annotate split '{}': keep one of them",
+                              folder.root().string(), file, name));
     auto data = coco::check_records(folder.path(file), findings);
     if (!data) continue;
     const auto images = image_folder(folder, *data, file, name);
@@ -128,7 +126,7 @@ std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
     if (!data->images.empty()) splits.push_back({name, folder.path(images), std::move(data)});
   }
   if (splits.empty())
-    throw Error(fmt::format("{}: no image that {} is there; {}", folder.root().string(),
+    throw Error(fmt::format("{}: no image file found that {}; {}", folder.root().string(),
                             files.empty() ? "an annotation file names" : files[0] + " names",
                             folder.counts()));
   std::ranges::stable_sort(splits, {}, [](const Split& one) {

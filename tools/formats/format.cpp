@@ -15,7 +15,7 @@ std::span<const Format> formats() {
       Format{"coco", "COCO: a JSON file per split", look_coco, read_coco},
       Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv},
       Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme},
-      Format{"masks", "PNG masks: a file per image, a value per object; or a file per object",
+      Format{"masks", "PNG masks: a file per image with a value per object, or a file per object",
              look_masks, read_masks},
       Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc},
       Format{"yolo", "YOLO: a text file of boxes or polygons per image", look_yolo, read_yolo}};
@@ -40,7 +40,7 @@ Detected detect_format(const Listing& folder) {
     std::vector<std::string> reasons;
     for (const auto& [format, why] : found)
       reasons.push_back(fmt::format("{} ({})", format->name, why));
-    throw ConfigError(fmt::format("{} has labels in several formats: {}; say which with --format",
+    throw ConfigError(fmt::format("{} has labels in several formats: {}; choose one with --format",
                                   folder.root().string(), joined(reasons)));
   }
   std::string known;

@@ -23,7 +23,7 @@ void place_image(const fs::path& from, const fs::path& to) {
     fs::create_hard_link(source, to, cannot_link);
     if (cannot_link) fs::copy_file(source, to);
   } catch (const fs::filesystem_error& problem) {
-    throw Error(fmt::format("{} cannot be placed at {}: {}", from.string(), to.string(),
+    throw Error(fmt::format("cannot link or copy {} to {}: {}", from.string(), to.string(),
                             problem.code().message()));
   }
 }

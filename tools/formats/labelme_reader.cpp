@@ -19,8 +19,8 @@ namespace millrace::formats {
 namespace {
 
 constexpr coco::FindingKind kPointsDropped{
-    "label-no-area", coco::Severity::warning, "shapes without an area: points, lines and the like",
-    "they are left out: an object has a polygon, a rectangle, a circle or a mask"};
+    "label-no-area", coco::Severity::warning, "shapes without area, such as points and lines",
+    "they are skipped; supported shapes are polygon, rectangle, circle and mask"};
 
 std::vector<Place> json_files(const Listing& folder) {
   auto files = folder.all_files(".json");
@@ -56,7 +56,7 @@ class LabelMeReader {
     if (!image) {
       tell(findings, kLabelWithoutImage, label, 0,
            fmt::format("its image is '{}'{}", file.image_path,
-                       file.has_image_data ? "; the copy in imageData is not read" : ""));
+                       file.has_image_data ? "; the copy in imageData is ignored" : ""));
       return;
     }
     const auto split = builder_.split(split_of_path(label), folder_of(*image));

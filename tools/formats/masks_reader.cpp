@@ -46,7 +46,7 @@ ReadMask read_mask(const Listing& folder, const Place& place) {
       mask.values = *std::move(values);
     else
       mask.fault =
-          fmt::format("has more than {} colours: a mask has one for each object", kMostColours);
+          fmt::format("has more than {} colors; a mask has one color per object", kMostColours);
   } catch (const Error& problem) {
     mask.fault = problem.what();
     const auto name = folder.path(place).string() + ": ";
@@ -72,7 +72,7 @@ NamedValues named_values(const Listing& folder, coco::Findings& findings) {
     const auto& fields = rows[i].fields;
     const auto value = fields.size() >= 3 ? integer_in(fields[1]) : std::nullopt;
     if (!value || *value < 0 || *value > UINT32_MAX || fields[2].empty())
-      tell(findings, kLabelUnreadable, kFile, rows[i].line, "is no mask,value,class");
+      tell(findings, kLabelUnreadable, kFile, rows[i].line, "not a row of mask,value,class");
     else
       named[{fields[0], static_cast<std::uint32_t>(*value)}] = {
           fields[2], fields.size() > 3 && fields[3] == "1"};
@@ -155,7 +155,7 @@ class MasksReader {
     if (!open) return;
     for (auto& mask : masks) {
       if (mask.fault.empty() && mask.size != open->size)
-        mask.fault = fmt::format("is {} x {} pixels, its image {} x {}", mask.size.width,
+        mask.fault = fmt::format("{} x {} pixels, but its image is {} x {}", mask.size.width,
                                  mask.size.height, open->size.width, open->size.height);
       if (mask.fault.empty())
         add_objects(*open, image, mask);
@@ -169,7 +169,7 @@ class MasksReader {
     switch (files_.kind) {
       case MaskKind::objects: {
         if (mask.values.empty()) {
-          tell(builder_.findings(), kMaskUnreadable, mask.place, 0, "nothing in it is inside");
+          tell(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
           return;
         }
         const auto named = named_.find({mask.place, 0});
@@ -203,8 +203,8 @@ class MasksReader {
       } else if (!named_.empty() || (are_classes && value > classes_.size())) {
         tell(builder_.findings(), kClassUnknown, mask.place, 0,
              named_.empty()
-                 ? fmt::format("value {}, but classes.txt names {}", value, classes_.size())
-                 : fmt::format("value {}, which instances.csv does not name", value));
+                 ? fmt::format("value {}, but classes.txt has {} classes", value, classes_.size())
+                 : fmt::format("value {} is not in instances.csv", value));
       } else if (are_classes || is_binary_) {
         for (auto& part : connected_parts(where))
           add(open, are_classes ? classes_[value - 1] : usual, std::move(part), mask.place, false);
@@ -239,7 +239,7 @@ std::optional<std::string> look_masks(const Listing& folder) {
   if (places.empty()) return {};
   const auto files = find_masks(folder);
   if (files.masks.empty() || (files.kind == MaskKind::voc && look_voc(folder))) return {};
-  return fmt::format("{} in folders of masks, such as {}", counted(std::ssize(places), "PNG file"),
+  return fmt::format("{} in mask folders, such as {}", counted(std::ssize(places), "PNG file"),
                      places[0]);
 }
 

@@ -74,8 +74,8 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& f
     size = *annotated;
   else if (annotated)
     tell(findings_, kSizeDiffers, label.file, label.line,
-         fmt::format("says {} x {} pixels, but {} is {} x {}", annotated->width, annotated->height,
-                     file, size.width, size.height));
+         fmt::format("annotated size is {} x {} pixels, but {} is {} x {}", annotated->width,
+                     annotated->height, file, size.width, size.height));
   const auto id = ++last_image_;
   part.records.add_image(id, "", size.width, size.height);  // file names are set by name_files()
   part.files.push_back(folder_.path(file).lexically_normal());
@@ -94,7 +94,7 @@ void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label
                      : coco::Bounds{object.x1, object.y1, object.x2, object.y2};
   auto& [x1, y1, x2, y2] = corners;
   if (!are_finite(std::array{x1, y1, x2, y2})) {
-    tell(findings_, kLabelUnreadable, label.file, label.line, "numbers that are not finite");
+    tell(findings_, kLabelUnreadable, label.file, label.line, "numbers are not finite");
     return;
   }
   if (x2 < x1 || y2 < y1) {
@@ -160,7 +160,7 @@ std::vector<Split> SetBuilder::finish() && {
         {part.name, part.images, coco::assemble(std::move(part.records), folder_.root().string())});
   }
   if (splits.empty())
-    throw Error(fmt::format("{}: no image with a label was found; {}", folder_.root().string(),
+    throw Error(fmt::format("{}: no image with a label found; {}", folder_.root().string(),
                             folder_.counts()));
   return splits;
 }

@@ -23,12 +23,11 @@ namespace {
 
 using coco::FindingKind;
 
-constexpr FindingKind kDifficult{"label-difficult", coco::Severity::note,
-                                 "objects that are marked difficult",
-                                 "kept as ordinary objects, as detectron2 does; Pascal VOC's own "
-                                 "evaluation leaves them out"};
+constexpr FindingKind kDifficult{
+    "label-difficult", coco::Severity::note, "objects marked difficult",
+    "kept as ordinary objects, as in detectron2; Pascal VOC's evaluation ignores them"};
 constexpr FindingKind kUnlisted{"label-unlisted", coco::Severity::note,
-                                "labels that no list in ImageSets names", "they are left out"};
+                                "labels that are in no list in ImageSets", "they are skipped"};
 
 /// Returns true if a file begins like a VOC annotation file.
 bool begins_as_voc(const std::filesystem::path& file) {
@@ -142,7 +141,7 @@ class VocReader {
       if (image) builder_.mark(*image);
       tell(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
            image ? fmt::format("{}: no {}.xml", *image, one.id)
-                 : fmt::format("there is neither an image nor a label '{}'", one.id));
+                 : fmt::format("neither an image nor a label '{}' found", one.id));
     }
     for (const auto& file : files)
       if (!read_.contains(file)) {
@@ -227,9 +226,10 @@ class VocReader {
     constexpr double kLeastInside = 0.5;
     try {
       const auto picture = read_png_values(folder_.path(place));
-      if (picture.coloured) throw Error("is coloured: objects are told by palette positions");
+      if (picture.coloured)
+        throw Error("not a palette image; objects are identified by palette index");
       if (picture.size() != image.size)
-        throw Error(fmt::format("is {} x {} pixels, its image {} x {}", picture.width,
+        throw Error(fmt::format("{} x {} pixels, but its image is {} x {}", picture.width,
                                 picture.height, image.size.width, image.size.height));
       auto values = *masks_of_values(picture, kMostObjects);
       values.erase(kVoid);

@@ -19,8 +19,8 @@ namespace millrace::formats {
 namespace {
 
 constexpr coco::FindingKind kNamesMissing{
-    "class-names-missing", coco::Severity::warning, "YOLO folders that do not name their classes",
-    "classes are called 'class 0', 'class 1' ...: name them in classes.txt or data.yaml"};
+    "class-names-missing", coco::Severity::warning, "YOLO folders without class names",
+    "classes are named 'class 0', 'class 1', ...; add their names to classes.txt or data.yaml"};
 
 /// Returns the label file of an image: the last folder `images` becomes `labels`, as in
 /// ultralytics; without such a folder, the label is in the image's folder.
@@ -127,7 +127,8 @@ class YoloReader {
       : folder_(folder), data_(std::move(data)), builder_(folder, findings) {
     for (const auto& name : data_.names) builder_.category(name);
     if (builder_.category_count() < data_.names.size())
-      throw Error(fmt::format("{}: two classes have one name", folder.path(data_.file).string()));
+      throw Error(
+          fmt::format("{}: two classes have the same name", folder.path(data_.file).string()));
   }
 
   void read(const YoloSplit& split) {
@@ -192,9 +193,9 @@ class YoloReader {
         label.category >= (is_named ? std::ssize(data_.names) : kMostUnnamed)) {
       tell(findings, kClassUnknown, file, label.line,
            fmt::format("class {}, but {}", label.category,
-                       is_named ? fmt::format("{} names {} (0 to {})", data_.file,
+                       is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
                                               data_.names.size(), data_.names.size() - 1)
-                                : "classes are counted from 0"));
+                                : "class numbers start at 0"));
       return;
     }
     if (label.has_keypoints) tell(findings, kKeypointsDropped, file, label.line);
@@ -257,8 +258,8 @@ std::optional<std::string> look_yolo(const Listing& folder) {
   }
   const auto files = counted(static_cast<long long>(labels), "text file");
   if (!yaml.empty() && labels > 0)
-    return fmt::format("{} of classes, and {} beside images, such as {}", yaml[0], files, first);
-  if (sound > 0) return fmt::format("{} of numbers beside images, such as {}", files, first);
+    return fmt::format("{} with classes, and {} beside images, such as {}", yaml[0], files, first);
+  if (sound > 0) return fmt::format("{} with numbers beside images, such as {}", files, first);
   return {};
 }
 

@@ -31,7 +31,7 @@ Scored scored(const RunFiles& run, const ReportOptions& options, const Scored* r
   Scored result;
   if (!run.newest_results()) {
     result.why_not =
-        "no detections yet: [callbacks.evaluate] writes them into detections/ at each evaluation";
+        "no detections yet; [callbacks.evaluate] writes them to detections/ at each evaluation";
     return result;
   }
   const RunScores* with = reference && reference->scores ? &*reference->scores : nullptr;
@@ -43,7 +43,7 @@ Scored scored(const RunFiles& run, const ReportOptions& options, const Scored* r
       with = nullptr;
     result.scores = score(run, std::move(truth), options.draws, options.threads, with);
   } catch (const std::exception& problem) {
-    result.why_not = fmt::format("its detections cannot be scored: {}", problem.what());
+    result.why_not = fmt::format("cannot score the detections: {}", problem.what());
   }
   return result;
 }
@@ -130,18 +130,18 @@ ordered_json view_of(std::span<const RunFiles> runs, const ReportOptions& option
 
 std::string verdict(const coco::Comparison& comparison, const std::string& run,
                     const std::string& reference) {
-  if (comparison.a.ap < 0) return "There are no objects to find: nothing to compare.";
+  if (comparison.a.ap < 0) return "Nothing to compare: there are no annotated objects.";
   const auto& ap = comparison.difference.ap;
-  const std::string figures = fmt::format(
-      "{:+.2f} AP ({:.2f} against {:.2f}), 95 % interval {:+.2f} to {:+.2f}, p = {:.3f}",
-      100 * ap.value, 100 * comparison.a.ap, 100 * comparison.b.ap, 100 * ap.low, 100 * ap.high,
-      comparison.p);
+  const std::string figures =
+      fmt::format("{:+.2f} AP ({:.2f} versus {:.2f}), 95 % interval {:+.2f} to {:+.2f}, p = {:.3f}",
+                  100 * ap.value, 100 * comparison.a.ap, 100 * comparison.b.ap, 100 * ap.low,
+                  100 * ap.high, comparison.p);
   if (ap.low == 0 && ap.high == 0)
-    return fmt::format("{}: no difference, whichever images are drawn.", figures);
+    return fmt::format("{}: no difference in any sample of the images.", figures);
   if (!comparison.significant())
     return fmt::format(
-        "{}: within noise. Other images of the same kind could as well show the opposite; do not "
-        "conclude that either run is better.",
+        "{}: within noise. Other images of the same kind could show the opposite; do not conclude "
+        "that either run is better.",
         figures);
   return fmt::format("{}: {} is {} than {} by more than the choice of images explains.", figures,
                      run, ap.value > 0 ? "better" : "worse", reference);

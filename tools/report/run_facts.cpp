@@ -67,7 +67,7 @@ ordered_json facts_json(const RunFiles& run) {
   add("folder", run.folder.string());
   add("started", text_of(start, "time"));
   if (const auto& starts = member(run.record, "starts"); starts.is_array() && starts.size() > 1)
-    add("starts", fmt::format("{}; what follows is of the last one", starts.size()));
+    add("starts", fmt::format("{}; the rows below are of the last one", starts.size()));
   add("command", joined_text(member(start, "command")));
   add("in", text_of(start, "directory"));
   add("cost", cost_text(run));
@@ -94,7 +94,7 @@ ordered_json facts_json(const RunFiles& run) {
     add("hosts", joined(std::vector<std::string>(hosts.begin(), hosts.end())));
     add("instructions", joined(std::vector<std::string>(instructions.begin(), instructions.end())));
     if (const auto& threads = member(ranks[0], "maths_threads"); threads.is_number())
-      add("threads of maths", threads.dump());
+      add("math threads", threads.dump());
   }
   return facts;
 }

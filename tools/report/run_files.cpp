@@ -81,7 +81,7 @@ void read_class_scores(RunFiles& run) {
   for (const auto& file : entries(run.folder / "scores")) {
     const auto step = step_of(file);
     if (!step) continue;
-    or_remark(run, fmt::format("{} cannot be read", file.filename().string()), [&] {
+    or_remark(run, fmt::format("cannot read {}", file.filename().string()), [&] {
       const auto saved = ordered_json::parse(read_file(file));
       if (saved.contains("limit")) run.limited = saved.at("limit").at("text").get<std::string>();
       for (const char* iou : {"bbox", "segm"}) {
@@ -120,12 +120,12 @@ void find_standing(RunFiles& run) {
     run.standing = Standing::training;
     run.standing_text = "training; " + reached + " so far";
   } else if (run.record.is_null()) {
-    run.standing_text = "ended or training: it has no record.json; " + reached;
+    run.standing_text = "ended or training (no record.json); " + reached;
   } else {
     run.standing = Standing::broken;
     run.standing_text = "ended unexpectedly after " + reached;
     if (fs::exists(run.folder / "log.txt"))
-      or_remark(run, "log.txt cannot be read",
+      or_remark(run, "cannot read log.txt",
                 [&] { run.log_end = end_of_log(run.folder / "log.txt"); });
   }
 }
@@ -167,42 +167,40 @@ RunFiles read_run_files(const fs::path& folder) {
   run.folder = folder;
   run.name = whole_path(folder).filename().string();
   if (!fs::is_directory(folder))
-    throw Error(fmt::format("{} is no folder: name the folder of a run, such as runs/maskrcnn-1",
-                            folder.string()));
+    throw Error(fmt::format(
+        "{} is not a folder; expected the folder of a run, e.g. runs/maskrcnn-1", folder.string()));
   const auto has = [&](const char* name) { return fs::exists(folder / name); };
   const auto record = record_file_in(folder);
   if (!has("config.toml") && record.empty() && !has("metrics.jsonl"))
     throw Error(
-        fmt::format("{} is no run: it has neither config.toml nor record.json nor "
-                    "metrics.jsonl; name the folder of a run, such as runs/maskrcnn-1",
+        fmt::format("{} is not a run: no config.toml, record.json or metrics.jsonl; expected the "
+                    "folder of a run, e.g. runs/maskrcnn-1",
                     folder.string()));
   if (has("config.toml"))
-    or_remark(run, "the configuration is left out", [&] {
+    or_remark(run, "the report omits the configuration", [&] {
       const fs::path file = folder / "config.toml";
       run.config = parse_config(read_file(file), file.string());
     });
   else
-    run.remarks.emplace_back("There is no config.toml: the configuration is left out");
+    run.remarks.emplace_back("No config.toml: the report omits the configuration");
   if (has("origins.json"))
-    or_remark(run, "where values came from is left out", [&] {
+    or_remark(run, "the report omits the origins of values", [&] {
       run.origins = ordered_json::parse(read_file(folder / "origins.json"))
                         .get<std::map<std::string, std::string>>();
     });
   if (!record.empty())
-    or_remark(run, "the environment is left out",
+    or_remark(run, "the report omits the environment",
               [&] { run.record = ordered_json::parse(read_file(record)); });
   if (has("metrics.jsonl"))
-    or_remark(run, "the curves are left out",
+    or_remark(run, "the report omits the curves",
               [&] { run.metrics = read_metrics(read_file(folder / "metrics.jsonl")); });
   else
-    run.remarks.emplace_back(
-        "There is no metrics.jsonl yet: it comes with the first lines of [callbacks.log]");
+    run.remarks.emplace_back("No metrics.jsonl yet; [callbacks.log] writes it");
   if (run.metrics.is_cut)
-    run.remarks.emplace_back("The last line of metrics.jsonl is written in part and left out");
+    run.remarks.emplace_back("The last line of metrics.jsonl is incomplete and was skipped");
   if (const auto& broken = run.metrics.broken_lines; !broken.empty())
     run.remarks.push_back(
-        fmt::format("{} of metrics.jsonl cannot be read and left out, first line "
-                    "{}",
+        fmt::format("skipped {} of metrics.jsonl that cannot be parsed, first line {}",
                     counted(static_cast<long long>(broken.size()), "line"), broken.front()));
   find_results(run);
   read_class_scores(run);

@@ -68,7 +68,7 @@ Shape annotated_shape(const RunScores& scores, std::size_t a, double tolerance) 
   const double found_at = scores.boxes.verdicts.found_at[a];
   if (found_at == -1) {
     shape.crowd = true;
-    shape.note = "crowd, does not count";
+    shape.note = "crowd, ignored";
   } else {
     shape.found_at = std::isnan(found_at) ? 0 : found_at;
   }
@@ -79,7 +79,7 @@ Shape annotated_shape(const RunScores& scores, std::size_t a, double tolerance) 
 std::string cut_text(std::size_t found, std::size_t objects) {
   std::vector<std::string> words;
   if (found > kMostFound)
-    words.push_back(fmt::format("the best {} of {} found", kMostFound, found));
+    words.push_back(fmt::format("best {} of {} detections", kMostFound, found));
   if (objects > kMostObjects)
     words.push_back(fmt::format("{} of {} objects", kMostObjects, objects));
   return words.empty() ? "" : "drawn: " + joined(words);
@@ -110,7 +110,7 @@ Picture picture_of(const RunScores& scores, std::size_t i, const ImageTally& tal
     picture.shapes.push_back(annotated_shape(scores, a, tolerance));
   picture.caption = cut_text(known, image.count);
   if (tally.missed() > 0) tags.insert("error: missed");
-  if (tally.missed() + tally.wrong == 0) tags.insert("all right");
+  if (tally.missed() + tally.wrong == 0) tags.insert("all correct");
   if (tally.objects == 0) tags.insert("without objects");
   picture.tags.assign(tags.begin(), tags.end());
   picture.figures = {{"F1", tally.f1()},
@@ -212,7 +212,7 @@ RunPictures run_pictures(const RunScores& scores, const PictureLimits& limits) {
   });
   std::erase(problems, "");
   if (problems.empty()) return {std::move(gallery), ""};
-  return {std::move(gallery), fmt::format("{} cannot be shown, only what was found in {}: {}",
+  return {std::move(gallery), fmt::format("{} cannot be shown, only detections in {}: {}",
                                           counted(std::ssize(problems), "image"),
                                           problems.size() == 1 ? "it" : "them", problems.front())};
 }

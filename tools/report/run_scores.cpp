@@ -66,7 +66,7 @@ Truth find_truth(const RunFiles& run) {
   const std::string name = value_of(run.config, "data.val", std::string());
   const fs::path root = value_of(run.config, "data.root", std::string());
   if (name.empty() || root.empty())
-    throw Error("the configuration names no validation split (data.root, data.val)");
+    throw Error("the configuration has no validation split (data.root, data.val)");
   DataOptions options;
   options.val = name;
   options.classes = class_names(run.config);

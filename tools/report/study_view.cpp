@@ -30,16 +30,14 @@ ordered_json study_view(const fs::path& folder) {
   try {
     const auto study = ordered_json::parse(read_file(file));
     if (!study.contains("result"))
-      throw Error(
-          fmt::format("{}: the study has no result yet: `trainer study` writes it once all "
-                      "runs have ended",
-                      file.string()));
+      throw Error(fmt::format(
+          "{}: no result yet; `trainer study` writes it after all runs have ended", file.string()));
     ordered_json result = study.at("result");
     for (auto& variant : result.at("variants"))
       for (auto& run : variant.at("folders")) run = name_in_study(run.get<std::string>());
     return {{"study", std::move(result)}};
   } catch (const nlohmann::json::exception& problem) {
-    throw Error(fmt::format("{}: is not a study: {}", file.string(), problem.what()));
+    throw Error(fmt::format("{}: not a study: {}", file.string(), problem.what()));
   }
 }
 

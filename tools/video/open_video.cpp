@@ -22,10 +22,10 @@ bool is_video(const fs::path& file) {
 }
 
 const VideoFiles& video_files() {
-  static const auto* files = static_cast<const VideoFiles*>(open_symbol(
-      own_library_folder() / "video_files.so", kVideoFiles,
-      "videos are read and written by {} with FFmpeg's libraries, and it cannot be opened: {}; "
-      "Debian 12 has these as libavformat59 and libswscale6"));
+  static const auto* files = static_cast<const VideoFiles*>(
+      open_symbol(own_library_folder() / "video_files.so", kVideoFiles,
+                  "cannot open {}, which reads and writes videos with FFmpeg's libraries: {}; on "
+                  "Debian 12 install libavformat59 and libswscale6"));
   return *files;
 }
 

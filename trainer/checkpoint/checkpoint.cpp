@@ -104,11 +104,10 @@ void read_state(const SealedState& sealed, Checkpoint& checkpoint) {
   sealed.read([&](const json& state) {
     const auto format = state.at("format").get<std::int64_t>();
     if (format > kCheckpointFormat)
-      throw NewerCheckpoint(
-          fmt::format("was written by a newer version (format {}; this one reads {}): resume with "
-                      "that version, "
-                      "or move this checkpoint away to go on from the one before",
-                      format, kCheckpointFormat));
+      throw NewerCheckpoint(fmt::format(
+          "was written by a newer version (format {}; this version reads {}); resume with that "
+          "version, or move this checkpoint away to resume from the previous one",
+          format, kCheckpointFormat));
     state.get_to(checkpoint.at);
     state.at("seed").get_to(checkpoint.seed);
     state.at("epoch_size").get_to(checkpoint.epoch_size);
@@ -144,7 +143,7 @@ void point_latest_at(const fs::path& checkpoint) {
   fs::create_symlink(checkpoint.filename(), part, problem);
   if (!problem) problem = rename_path(part, latest);
   if (!problem) return;
-  log_warning("{} cannot be made a link to {}: {}; move away what is there", latest.string(),
+  log_warning("cannot link {} to {}: {}; move away the existing file", latest.string(),
               checkpoint.filename().string(), problem.message());
   fs::remove(part, problem);
 }
@@ -178,7 +177,7 @@ fs::path write_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) 
     point_latest_at(whole);
     return whole;
   } catch (const std::exception& problem) {
-    throw Error(fmt::format("the checkpoint of step {} cannot be written: {}", checkpoint.at.step,
+    throw Error(fmt::format("cannot write the checkpoint of step {}: {}", checkpoint.at.step,
                             problem.what()));
   }
 }
@@ -218,7 +217,7 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
     } catch (const NewerCheckpoint&) {
       throw;
     } catch (const Error& problem) {
-      log_warning("{}; trying the one before", problem.what());
+      log_warning("{}; trying the previous checkpoint", problem.what());
       continue;
     }
     std::error_code no_link;
@@ -227,11 +226,11 @@ std::optional<Checkpoint> newest_checkpoint(const fs::path& folder) {
     return newest;
   }
   if (!all.empty())
-    throw Error(fmt::format(
-        "every checkpoint in {} is damaged, as said above; nothing is trained anew over them. Put "
-        "a copy of one back in its place, or start a new run without --resume: model.weights may "
-        "name any model.safetensors in there that is whole",
-        folder.string()));
+    throw Error(
+        fmt::format("every checkpoint in {} is damaged (see the warnings above). Restore a copy of "
+                    "one, or start a new run without --resume; model.weights can be any undamaged "
+                    "model.safetensors of this folder",
+                    folder.string()));
   return std::nullopt;
 }
 

@@ -45,7 +45,7 @@ void CheckpointWriter::write(Checkpoint checkpoint) {
     const Event event(EventKind::checkpoint, "write", folder.string());
     if (must_exist && !fs::is_directory(folder))
       throw Error(fmt::format(
-          "{}: this folder has been removed while the training wrote its checkpoints into it",
+          "{}: this folder was removed during the training that writes its checkpoints to it",
           folder.string()));
     return write_checkpoint(folder, checkpoint);
   });

@@ -52,8 +52,7 @@ std::string recorded(const fs::path& run) {
   if (!fs::exists(record)) return "";
   auto name = read_file(record);
   if (is_name(name)) return name;
-  log_warning("{}: does not name a folder of checkpoints in memory, and is not used",
-              record.string());
+  log_warning("{}: not the name of a folder of checkpoints in memory; ignored", record.string());
   return "";
 }
 
@@ -113,7 +112,7 @@ void MemoryCheckpoints::or_go_on_without(const std::function<void()>& work) try 
   work();
 } catch (const std::exception& problem) {
   writer_.reset();
-  log_warning("{}; training goes on without checkpoints in memory here", problem.what());
+  log_warning("{}; training continues without checkpoints in memory on this host", problem.what());
 }
 
 void MemoryCheckpoints::remove_older(const fs::path& newest) const {
@@ -140,7 +139,7 @@ std::optional<fs::path> newest_in_memory(const fs::path& run, const Cluster& clu
     if (const auto newest = newest_checkpoint(folder))
       return checkpoint_of(folder, newest->at.step);
   } catch (const Error& problem) {
-    log_warning("{}; checkpoints on disk are used", problem.what());
+    log_warning("{}; using checkpoints on disk", problem.what());
   }
   return std::nullopt;
 }

@@ -25,9 +25,9 @@ class TemporaryFolder {
   TemporaryFolder() {
     auto name = (fs::temp_directory_path() / "millrace-checkpoint-XXXXXX").string();
     if (!::mkdtemp(name.data()))
-      throw Error(name +
-                  ": this folder, for another rank's checkpoint, cannot be made; TMPDIR says "
-                  "where such folders are");
+      throw Error(
+          name +
+          ": cannot create this folder for another rank's checkpoint; TMPDIR sets its location");
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -62,7 +62,8 @@ std::optional<Checkpoint> newest_checkpoint_of(const fs::path& run, const Cluste
   if (*best < 0) return std::nullopt;
   const auto from = best - offers.begin();
   if (cluster.is_chief() && *best > on_disk)
-    log_info("step {} is in the memory of {}, {} on disk", *best, cluster.name(from), on_disk);
+    log_info("newest checkpoint: step {} in the memory of {}, step {} on disk", *best,
+             cluster.name(from), on_disk);
   if (cluster.rank() == from && *best == on_disk && cluster.size() == 1) return newest;
   return read_checkpoint(
       *best == on_disk || !kept ? checkpoint_of(run / "checkpoints", *best) : *kept, cluster, from);

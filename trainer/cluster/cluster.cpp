@@ -54,7 +54,7 @@ int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
   } catch (const std::exception& problem) {
     fail(problem.what(), kFailed);
   } catch (...) {
-    fail("something was thrown that is no std::exception", kFailed);
+    fail("an exception was thrown that is not a std::exception", kFailed);
   }
   return kFailed;
 }
@@ -85,7 +85,7 @@ std::vector<double> Cluster::numbers(std::string_view what, std::span<const doub
   std::vector<double> numbers;
   for (const auto& theirs : gather(what, bytes)) {
     if (theirs.size() != bytes.size())
-      throw Error(fmt::format("{} gives {} numbers in '{}', {} gives {}", name(), mine.size(), what,
+      throw Error(fmt::format("{} sent {} numbers in '{}', {} sent {}", name(), mine.size(), what,
                               name(static_cast<std::int64_t>(numbers.size() / mine.size())),
                               theirs.size() / sizeof(double)));
     numbers.resize(numbers.size() + mine.size());

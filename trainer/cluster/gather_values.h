@@ -56,9 +56,9 @@ std::vector<T> gather_values(const Cluster& cluster, std::string_view what, cons
   for (const auto& theirs : cluster.gather(what, {bytes.data(), bytes.size()})) try {
       values.push_back(msgpack::unpack(theirs.data(), theirs.size()).get().template as<T>());
     } catch (const std::exception&) {
-      throw Error(fmt::format("{} gives something else in '{}' than {}: do they run one version?",
-                              cluster.name(static_cast<std::int64_t>(values.size())), what,
-                              cluster.name()));
+      throw Error(fmt::format(
+          "{} sent another type in '{}' than {}; do all ranks run the same version?",
+          cluster.name(static_cast<std::int64_t>(values.size())), what, cluster.name()));
     }
   return values;
 }

@@ -66,7 +66,7 @@ void MicroBatches::run(const std::function<void(std::size_t number)>& work) {
     ++ended_;
     if (arrived_ > 0 && !failure_)
       failure_ = std::make_exception_ptr(Error(fmt::format(
-          "a micro-batch has ended while another is in '{}': each must ask for the same sums",
+          "a micro-batch has ended while another is in '{}'; all must compute the same sums",
           what_)));
     lock.unlock();
     changed_.notify_all();
@@ -100,11 +100,11 @@ void MicroBatches::meet(std::string_view what, const std::function<void()>& toge
   check();
   if (arrived_ > 0 && what != what_)
     throw Error(
-        fmt::format("one micro-batch is in '{}', another in '{}': each must ask for the same sums",
+        fmt::format("one micro-batch is in '{}', another in '{}'; all must compute the same sums",
                     what_, what));
   if (ended_ > 0)
     throw Error(fmt::format(
-        "a micro-batch has ended while another is in '{}': each must ask for the same sums", what));
+        "a micro-batch has ended while another is in '{}'; all must compute the same sums", what));
   what_ = what;
   if (++arrived_ == count_) {
     lock.unlock();
@@ -127,12 +127,11 @@ void MicroBatches::meet(std::string_view what, const std::function<void()>& toge
 
 void MicroBatchSum::operator()(const at::Tensor& values) {
   if (all_.count() > 1 && !values.is_cpu())
-    throw ConfigError(fmt::format(
-        "train.micro_batch: the {} micro-batches of a rank cannot be normalised by statistics of "
-        "all images on a device (norm = \"sync_bn\"); start as many ranks as a step has "
-        "micro-batches, each with data.batch_size = train.micro_batch, or take \"gn\" or a frozen "
-        "norm",
-        all_.count()));
+    throw ConfigError(
+        fmt::format("train.micro_batch: on this device, norm = \"sync_bn\" does not support {} "
+                    "micro-batches per rank; start one rank per micro-batch of a step, with "
+                    "data.batch_size = train.micro_batch, or use \"gn\" or a frozen norm",
+                    all_.count()));
   if (all_.count() == 1) return over_ranks_(values);
   values.copy_(all_.join("statistics", values, [&](const std::vector<at::Tensor>& all) {
     const auto sum =

@@ -80,7 +80,7 @@ class MpiGradientSync final : public GradientSync {
 
   void sum(const Work& work) {
     if (!work.values.is_floating_point())
-      throw Error("over MPI, only floats, doubles and half precision are summed");
+      throw Error("cannot sum this type over MPI; supported are float, double and half precision");
     const MpiWorld::Exchange event(world_, work.what);
     sum_as_tree(
         work.values, world_.rank(), world_.size(),
@@ -126,7 +126,7 @@ class NoGradientSync final : public GradientSync {
 };
 
 MILLRACE_REGISTER(gradient_syncs().add<NoOptions>(
-    "cpu", "sums over MPI, added as a tree of the ranks",
+    "cpu", "sums over MPI, in the order of a tree of the ranks",
     [](const Config&, const Cluster& cluster, SumOrder) -> std::unique_ptr<GradientSync> {
       return std::make_unique<MpiGradientSync>(*cluster.world());
     }));

@@ -58,7 +58,7 @@ void check_mpi(int code, std::string_view what) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw Error(fmt::format("{}: MPI says: {}", what, std::string_view(text.data(), length)));
+  throw Error(fmt::format("{}: MPI reported: {}", what, std::string_view(text.data(), length)));
 }
 
 bool MpiWorld::is_here() {
@@ -68,8 +68,8 @@ bool MpiWorld::is_here() {
   if (tasks.empty() || tasks == "1") return !environment("PMIX_RANK").empty();
   if (environment("PMIX_RANK").empty())
     throw ConfigError(
-        fmt::format("srun started {} tasks, but without PMIx they cannot find each other: start "
-                    "them with srun --mpi=pmix",
+        fmt::format("srun started {} tasks without PMIx, so they cannot connect to each other; "
+                    "start them with srun --mpi=pmix",
                     tasks));
   return true;
 }
@@ -77,8 +77,7 @@ bool MpiWorld::is_here() {
 MpiWorld::MpiWorld() {
   int level = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "starting MPI");
-  if (level < MPI_THREAD_MULTIPLE)
-    throw Error("this MPI cannot be used by several threads (MPI_THREAD_MULTIPLE)");
+  if (level < MPI_THREAD_MULTIPLE) throw Error("this MPI does not support MPI_THREAD_MULTIPLE");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -108,7 +107,7 @@ MpiWorld::~MpiWorld() {
 
 MPI_Comm MpiWorld::communicator() {
   MPI_Comm made = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &made), "making a communicator");
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &made), "creating a communicator");
   communicators_.push_back(made);
   return made;
 }
@@ -148,7 +147,7 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
   std::size_t total = 0;
   for (const auto& [bytes, call, text] : slots) {
     if (call != own.what)
-      throw Error(fmt::format("{} is in '{}', {} in '{}': the ranks do not do the same",
+      throw Error(fmt::format("{} is in '{}', {} in '{}'; all ranks must make the same calls",
                               name(rank_), what, name(static_cast<int>(texts.size())),
                               call.data()));
     texts.emplace_back(text.data(), std::min<std::size_t>(bytes, text.size()));
@@ -156,7 +155,7 @@ std::vector<std::string> MpiWorld::gather(std::string_view what, std::string_vie
     counts.push_back(static_cast<int>(bytes - texts.back().size()));
     total += bytes - texts.back().size();
     if (total > std::numeric_limits<int>::max())
-      throw Error(fmt::format("{}: more than 2 GiB cannot be gathered", what));
+      throw Error(fmt::format("{}: cannot gather more than 2 GiB", what));
   }
   if (total == 0) return texts;
   std::string rest(total, '\0');
@@ -232,7 +231,8 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
     if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());
       if (after > kNoticeAfterSignalS && !std::exchange(noticed, true))
-        log_warning("{} while it waits for the other ranks, in '{}' of {}", signal, what, place());
+        log_warning("received {} while waiting for the other ranks in '{}' of {}", signal, what,
+                    place());
       if (after > kPatienceAfterSignalS)
         give_up(what, fmt::format("{} after {}", duration_text(after), signal));
     }
@@ -270,7 +270,7 @@ std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
 void MpiWorld::give_up(std::string_view what, const std::string& why) {
   const std::lock_guard lock(giving_up_);  // only the first of several threads reports
   const auto here = fmt::format("'{}' of {}", what, place());
-  write_last_events(fmt::format("{} was given up {}", here, why));
+  write_last_events(fmt::format("gave up waiting in {} {}", here, why));
   const auto answers = roll_call(here);
   std::vector<std::string> missing, elsewhere;
   for (int other = 0; other < size_; ++other) {
@@ -282,11 +282,11 @@ void MpiWorld::give_up(std::string_view what, const std::string& why) {
   }
   // The first of the waiting ranks reports for all.
   if (answers.begin()->first == rank_) {
-    auto text = fmt::format("{} was given up {}", here, why);
-    if (!missing.empty()) text += fmt::format("; not heard of: {}", fmt::join(missing, ", "));
+    auto text = fmt::format("gave up waiting in {} {}", here, why);
+    if (!missing.empty()) text += fmt::format("; no answer from: {}", fmt::join(missing, ", "));
     if (!elsewhere.empty()) text += fmt::format("; {}", fmt::join(elsewhere, ", "));
-    if (missing.empty() && elsewhere.empty()) text += "; all ranks wait in it";
-    log_error("{}; all are ended. A slower step may be allowed with train.rank_timeout", text);
+    if (missing.empty() && elsewhere.empty()) text += "; all ranks are waiting in it";
+    log_error("{}; ending all ranks. Raise train.rank_timeout to allow slower steps", text);
   } else {
     // The reporting rank also ends this process.
     std::this_thread::sleep_for(std::chrono::seconds(2));

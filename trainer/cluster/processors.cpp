@@ -30,7 +30,7 @@ class Set {
   Set() : bits_(hwloc_bitmap_alloc(), hwloc_bitmap_free) {}
   explicit Set(const Processors& text) : Set() {
     if (hwloc_bitmap_list_sscanf(get(), text.c_str()) != 0)
-      throw Error(fmt::format("'{}' is no list of processors", text));
+      throw Error(fmt::format("'{}' is not a list of processors", text));
   }
   hwloc_bitmap_t get() const { return bits_.get(); }
   Processors text() const {
@@ -50,7 +50,7 @@ void check(int status, const char* what) {
 
 UniqueTopology load(const Host& host) {
   hwloc_topology_t raw = nullptr;
-  check(hwloc_topology_init(&raw), "begin");
+  check(hwloc_topology_init(&raw), "initialize");
   UniqueTopology topology(raw, hwloc_topology_destroy);
   if (host.description.starts_with('<'))
     check(hwloc_topology_set_xmlbuffer(raw, host.description.c_str(),
@@ -59,9 +59,8 @@ UniqueTopology load(const Host& host) {
   else if (!host.description.empty())
     check(hwloc_topology_set_synthetic(raw, host.description.c_str()), "read the description");
   if (!host.gpus.empty())
-    check(hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT),
-          "ask for GPUs");
-  check(hwloc_topology_load(raw), "look at this machine");
+    check(hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT), "detect GPUs");
+  check(hwloc_topology_load(raw), "detect the topology of this machine");
   return topology;
 }
 
@@ -97,10 +96,12 @@ Set affinity() {
   const auto bytes = CPU_ALLOC_SIZE(kMost);
   CPU_ZERO_S(bytes, mask.get());
   if (::sched_getaffinity(0, bytes, mask.get()) != 0)
-    throw Error(fmt::format("cannot ask for this process's processors: {}", std::strerror(errno)));
+    throw Error(
+        fmt::format("cannot get the allowed processors of this process: {}", std::strerror(errno)));
   Set set;
   for (unsigned i = 0; i < kMost; ++i)
-    if (CPU_ISSET_S(i, bytes, mask.get())) check(hwloc_bitmap_set(set.get(), i), "count");
+    if (CPU_ISSET_S(i, bytes, mask.get()))
+      check(hwloc_bitmap_set(set.get(), i), "list the allowed processors");
   return set;
 }
 
@@ -167,18 +168,17 @@ void bind_to_share(const Cluster& cluster, const std::string& gpu) {
   if (std::ranges::count(with_gpus.gpus, "") == std::ssize(with_gpus.gpus)) with_gpus.gpus.clear();
   if (mine == 0 && are_bound_narrowly(allowed))
     log_warning(
-        "the {} ranks of {} were bound to a few of its processors ({}); mpirun --bind-to none "
-        "leaves that to them",
+        "the {} ranks of {} were bound to few of its processors ({}); with mpirun --bind-to none "
+        "they share all processors",
         allowed.size(), host, fmt::join(allowed, " and "));
   const auto share = share_of_processors(allowed, mine, with_gpus);
   if (share == own) return;
   const auto topology = load({});
   // If the system forbids it, training is slower but correct.
   if (hwloc_set_cpubind(topology.get(), Set(share).get(), HWLOC_CPUBIND_PROCESS) != 0)
-    log_warning("{} cannot be bound to the processors {}: {}", cluster.name(), share,
-                std::strerror(errno));
+    log_warning("cannot bind {} to processors {}: {}", cluster.name(), share, std::strerror(errno));
   else
-    log_debug("{} computes on the processors {} of {}", cluster.name(), share, own);
+    log_debug("{} uses processors {} of {}", cluster.name(), share, own);
 }
 
 Threads::Threads(std::int64_t maths, std::int64_t flow) {

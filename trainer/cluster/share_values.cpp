@@ -25,7 +25,7 @@ void check_alike(const Cluster& cluster, const NamedTensors& values, const std::
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank) {
     const auto& theirs = all[static_cast<std::size_t>(rank)];
     if (theirs.size() != all[0].size())
-      throw Error(fmt::format("{} has {} tensors in {}, the chief {}", cluster.name(rank),
+      throw Error(fmt::format("{} has {} tensors in {}, rank 0 has {}", cluster.name(rank),
                               theirs.size() / sizeof(std::uint64_t), what,
                               all[0].size() / sizeof(std::uint64_t)));
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -65,7 +65,7 @@ void take_chiefs_values(const Cluster& cluster, const NamedTensors& values,
               });
   for (const auto& [name, value] : values) {
     const auto chiefs =
-        cluster.broadcast("chief's values", cluster.is_chief() ? bytes_of({value}) : "");
+        cluster.broadcast("values of rank 0", cluster.is_chief() ? bytes_of({value}) : "");
     if (!cluster.is_chief()) set_bytes({value}, chiefs);
   }
 }
@@ -73,7 +73,7 @@ void take_chiefs_values(const Cluster& cluster, const NamedTensors& values,
 void check_same_values(const Cluster& cluster, const NamedTensors& values,
                        const std::string& what) {
   if (cluster.size() == 1) return;
-  check_alike(cluster, values, what, "holds other values in",
+  check_alike(cluster, values, what, "has other values in",
               [](const std::string&, const at::Tensor& value) {
                 const auto bytes = bytes_of({value});
                 return digest(bytes.data(), bytes.size());

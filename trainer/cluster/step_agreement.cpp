@@ -97,10 +97,10 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
     if (agreement.signal == 0) agreement.signal = signal;
     if (first_place == 0) first_place = place;
     if (place != 0 && place != first_place)
-      throw Error(fmt::format(
-          "{} has come to another place of the data than the ranks before it: do all hosts have "
-          "the same images and annotations?",
-          cluster.name(rank)));
+      throw Error(
+          fmt::format("{} is at another position in the data than the ranks before it; do all "
+                      "hosts have the same images and annotations?",
+                      cluster.name(rank)));
     agreement.figures |= figures;
     agreement.checkpoint |= checkpoint;
     for (const auto& batch : batches) agreement.images += batch.images;
@@ -130,9 +130,10 @@ std::optional<std::string> Stragglers::add(const StepAgreement& step, const Clus
   began_ = now;
   lost_.clear();
   if (longest.second.all_s < kShareTold * seconds) return std::nullopt;
-  return fmt::format("in the last {} others waited longest for {}: {}, of which {} for its data",
-                     duration_text(seconds), cluster.name(longest.first),
-                     duration_text(longest.second.all_s), duration_text(longest.second.data_s));
+  return fmt::format(
+      "in the last {} the other ranks waited longest for {}: {}, including {} for its data",
+      duration_text(seconds), cluster.name(longest.first), duration_text(longest.second.all_s),
+      duration_text(longest.second.data_s));
 }
 
 }  // namespace millrace

@@ -26,10 +26,10 @@ Names names_of(const Counts& counts) {
 void check_same(const std::string& title, const Names& first, const std::string& whose_first,
                 const Names& other, const std::string& whose_other) {
   if (first == other) return;
-  throw Error(fmt::format(
-      "{} gave losses over [{}] for {}, and over [{}] for {}: every batch of a step must have the "
-      "same losses, of 0 if it has no objects",
-      title, fmt::join(first, ", "), whose_first, fmt::join(other, ", "), whose_other));
+  throw Error(
+      fmt::format("{} returned losses over [{}] for {}, but over [{}] for {}; every batch of a "
+                  "step must have the same losses, 0 if it has no objects",
+                  title, fmt::join(first, ", "), whose_first, fmt::join(other, ", "), whose_other));
 }
 
 double tree_of(std::size_t count, const auto& number_of) {
@@ -60,7 +60,7 @@ void StepTotals::complete(const std::vector<Counts>& first) {
   const auto& names = std::get<0>(all[0][0]);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].size() != mine.size())
-      throw Error(title_ + ": ranks have other numbers of micro-batches in this step");
+      throw Error(title_ + ": the ranks have different numbers of micro-batches in this step");
     for (const auto& [own, numbers] : all[rank])
       check_same(title_, names, "a batch of " + cluster_.name(0), own,
                  "one of " + cluster_.name(static_cast<std::int64_t>(rank)));

@@ -157,8 +157,9 @@ bool DetectorEvaluation::join(const Cluster& cluster, bool whole) {
 
 DetectorScores DetectorEvaluation::scores() {
   if (masked_ != 0 && masked_ != found_)
-    throw Error(fmt::format("{} gave masks for {} of {} objects; it must for all or for none",
-                            title_, masked_, found_));
+    throw Error(fmt::format(
+        "{} returned masks for {} of {} objects; it must return them for all or for none", title_,
+        masked_, found_));
   using Scope = coco::Evaluator::Scope;
   const auto scope = run_.max_images > 0 ? Scope::added : Scope::all;
   DetectorScores scores;

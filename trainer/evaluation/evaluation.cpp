@@ -63,8 +63,8 @@ coco::Detection as_coco(DetectedObject object, std::int64_t image_id,
                         const std::vector<std::int64_t>& category_ids) {
   const auto label = static_cast<std::size_t>(object.label);
   if (label >= category_ids.size())
-    throw Error(
-        fmt::format("the detector found class {} of {}", object.label, category_ids.size()));
+    throw Error(fmt::format("the detector returned label {}, but there are {} classes",
+                            object.label, category_ids.size()));
   coco::Detection detection;
   detection.image_id = image_id;
   detection.category_id = category_ids[label];
@@ -143,7 +143,7 @@ std::string score_tables(const DetectorScores& scores) {
   if (scores.masks) text += coco::table(*scores.masks, coco::IouType::mask);
   if (scores.boundaries) text += coco::table(*scores.boundaries, coco::IouType::boundary);
   if (!scores.proposals) return text;
-  text += "Recall of proposals, whatever the class\n";
+  text += "Recall of proposals, all classes together\n";
   std::istringstream lines(coco::table(*scores.proposals, coco::IouType::box));
   for (std::string line; std::getline(lines, line);)
     if (line.find("Average Recall") != std::string::npos) text += line + "\n";

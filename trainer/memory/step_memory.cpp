@@ -16,8 +16,8 @@ namespace {
 
 /// Advice for a step that does not fit into memory.
 constexpr auto kLessMemory =
-    "raise train.passes (parts of a batch, one after the other), or lower data.batch_size "
-    "(optimizer.accumulate = N makes a step of N batches) or data.short_side and data.max_side";
+    "raise train.passes (parts of a batch, computed one after the other), or lower data.batch_size "
+    "(optimizer.accumulate = N makes a step of N batches), data.short_side or data.max_side";
 
 /// Memory in bytes.
 struct MemoryUse {
@@ -92,7 +92,7 @@ void StepMemory::after_step(std::int64_t step, std::span<const Batch> batches,
   const auto taken = use->peak - *used_before_, available = use->now + *free / ranks_;
   const auto needed = *used_before_ + taken * std::max(1.0, largest_->pixels() / seen_.pixels());
   if (needed <= available) return;
-  log_warning("step {} took {} of memory for {}; {} may have {} and need {}, with {} available: {}",
+  log_warning("step {} used {} of memory for {}; {} may have {} and need {}, with {} available: {}",
               step, byte_text(taken), text_of(seen_),
               largest_->planned > 0 ? fmt::format("batch {}, the largest of {} planned,",
                                                   largest_->number, largest_->planned)

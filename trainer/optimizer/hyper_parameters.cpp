@@ -20,8 +20,8 @@ HyperParameters::HyperParameters(const OptimizerOptions& options)
 
 const HyperParameters::Parameter& HyperParameters::find(std::string_view name) const {
   if (const auto found = all_.find(name); found != all_.end()) return found->second;
-  throw ConfigError(fmt::format("there is no hyper-parameter '{}' to change while training{}", name,
-                                suggestion(name, names())));
+  throw ConfigError(fmt::format("'{}' is not a hyper-parameter that can change during training{}",
+                                name, suggestion(name, names())));
 }
 
 double HyperParameters::at(std::string_view name) const { return find(name).value; }
@@ -49,8 +49,9 @@ void HyperParameters::set(std::string_view name, double value, const std::string
   check(name, value);
   const auto [wish, first] = wishes_.try_emplace(std::string(name), Wish{value, by});
   if (!first && wish->second.value != value)
-    throw Error(fmt::format("'{}' and '{}' both set {} at this step, to {} and {}: leave one out",
-                            wish->second.by, by, name, wish->second.value, value));
+    throw Error(
+        fmt::format("'{}' and '{}' both set {} at this step, to {} and {}; remove one of them",
+                    wish->second.by, by, name, wish->second.value, value));
 }
 
 void HyperParameters::edit(std::string_view name, double value) {

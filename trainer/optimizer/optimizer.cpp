@@ -213,7 +213,7 @@ OptimizerStep Optimizer::outcome(std::span<const double> measured) const {
   for (const auto& part : work_)
     for (const auto& name : part.names) {
       if (norm == measured.end())
-        throw std::invalid_argument("the optimizer is given fewer norms than it measured");
+        throw std::invalid_argument("fewer norms given than the optimizer measured");
       if (!std::isfinite(*norm) && result.not_finite.empty()) result.not_finite = name;
       result.gradient_norm += *norm * *norm;
       ++norm;
@@ -250,7 +250,7 @@ void Optimizer::take_norms(std::span<const double> measured) {
   auto norm = measured.begin();
   const auto take = [&](std::vector<double>& norms, std::size_t count) {
     if (static_cast<std::size_t>(measured.end() - norm) < count)
-      throw std::invalid_argument("the optimizer is given fewer norms than it measured");
+      throw std::invalid_argument("fewer norms given than the optimizer measured");
     norms.assign(norm, norm + static_cast<std::ptrdiff_t>(count));
     norm += static_cast<std::ptrdiff_t>(count);
   };
@@ -320,21 +320,21 @@ void Optimizer::load(const NamedTensors& saved) {
       fitting.push_back(one);
   }
   if (living.empty() && !fresh.empty() && !fitting.empty())
-    throw Error(fmt::format(
-        "the checkpoint's optimizer kept other tensors ('{}') than optimizer.type = \"{}\" does "
-        "('{}'): resume with the type that it was trained with, or start a new run with "
-        "model.weights naming the checkpoint's model.safetensors",
-        fitting[0].first, value_name(options_.type), fresh[0].first));
+    throw Error(
+        fmt::format("the checkpoint contains other optimizer tensors ('{}') than optimizer.type = "
+                    "\"{}\" uses ('{}'); resume with the type of the checkpoint, or start a new "
+                    "run with the checkpoint's model.safetensors as model.weights",
+                    fitting[0].first, value_name(options_.type), fresh[0].first));
   restore(saved.empty() ? state() : living, fitting, "the optimizer");
   for (auto& [name, tensor] : fresh) tensor.zero_();
   const auto parameters = [&](std::size_t tensors) {
     return counted(static_cast<std::int64_t>(tensors / kept_.size()), "parameter");
   };
   if (!dropped.empty())
-    log_info("no longer trained: {} ('{}', ...), whose optimizer state is dropped",
+    log_info("no longer trained: {} ('{}', ...); dropped their optimizer state",
              parameters(dropped.size()), dropped[0]);
   if (!fresh.empty())
-    log_info("trained from here on: {} ('{}', ...), whose optimizer state starts at 0",
+    log_info("newly trained: {} ('{}', ...); their optimizer state starts at 0",
              parameters(fresh.size()), fresh[0].first);
 }
 

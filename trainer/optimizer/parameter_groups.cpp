@@ -38,11 +38,11 @@ std::string nearest(const Parameters& parameters, const std::string& pattern) {
   for (const auto& name : known)
     if (name.find('.') + 2 == name.size() || name.find('.') == std::string::npos)
       first.push_back(name);
-  return "; there are " + joined(first);
+  return "; known: " + joined(first);
 }
 
 void tell(const ParameterRule& rule, const Taken& taken) {
-  std::string how = rule.frozen ? "frozen" : fmt::format("rate x {}", rule.lr_factor);
+  std::string how = rule.frozen ? "frozen" : fmt::format("learning rate x {}", rule.lr_factor);
   if (!rule.frozen && rule.weight_decay >= 0)
     how += fmt::format(", weight decay {}", rule.weight_decay);
   log_info("optimizer.groups '{}': {}, {} values: {}", rule.match, counted(taken.tensors, "tensor"),
@@ -119,8 +119,8 @@ std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (taken[i].tensors == 0)
       throw ConfigError(fmt::format(
-          "optimizer.groups: match = '{}' takes no parameter{}", rules[i].match,
-          taken[i].fits ? ", since rules before it take all that it fits: put it before them"
+          "optimizer.groups: match = '{}' matches no parameter{}", rules[i].match,
+          taken[i].fits ? ", since earlier rules match all of its parameters; move it before them"
                         : nearest(parameters, rules[i].match)));
     tell(rules[i], taken[i]);
   }

@@ -24,20 +24,23 @@ std::optional<Quantity> parse_warmup(const std::string& text) {
 }  // namespace
 
 void ScheduleOptions::describe(Options& o) {
-  o.add("type", type, "how the rate falls; warmup_cosine: from the end of the warm-up on");
-  o.add("milestones", milestones, "where type = \"step\" multiplies by gamma",
+  o.add("type", type, "learning rate schedule; warmup_cosine starts after the warm-up");
+  o.add("milestones", milestones, "epochs at which type = \"step\" multiplies the rate by gamma",
         {.min = 0, .unit = "epochs"});
-  o.add("gamma", gamma, "factor at each milestone, or of an epoch where type = \"exponential\"",
+  o.add("gamma", gamma, "factor per milestone, or per epoch with type = \"exponential\"",
         {.min = 0, .max = 1});
-  o.add("power", power, "of the share that is left, where type = \"poly\"", {.min = 0});
-  o.add("end_factor", end_factor, "share of the rate at the end, where type = \"warmup_cosine\"",
+  o.add("power", power, "exponent of the remaining fraction of the run, with type = \"poly\"",
+        {.min = 0});
+  o.add("end_factor", end_factor,
+        "final rate as a fraction of the peak, with type = \"warmup_cosine\"",
         {.min = 0, .max = 1});
   o.add("end_epochs", end_epochs,
-        "the last epochs, which stay at end_factor, where type = \"warmup_cosine\"",
+        "number of final epochs at end_factor, with type = \"warmup_cosine\"",
         {.min = 0, .unit = "epochs"});
   o.add("warmup", warmup, "length of the warm-up: \"500 steps\", \"2 epochs\" or \"64000 images\"");
-  o.add("warmup_factor", warmup_factor, "share of the rate at step 0", {.min = 0, .max = 1});
-  o.add("warmup_power", warmup_power, "how the rate rises: 1 linearly, 2 as a square",
+  o.add("warmup_factor", warmup_factor, "rate at step 0 as a fraction of the full rate",
+        {.min = 0, .max = 1});
+  o.add("warmup_power", warmup_power, "exponent of the warm-up: 1 = linear, 2 = quadratic",
         {.min = 0.01, .max = 100});
 }
 
@@ -48,8 +51,8 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
   const auto with = fmt::format("with type = \"{}\"", value_name(type));
   const auto length = parse_warmup(warmup);
   require(table, "warmup", length.has_value(),
-          fmt::format("= \"{}\" is no length of a warm-up: write it as \"500 steps\", "
-                      "\"2 epochs\" or \"64000 images\"",
+          fmt::format("= \"{}\" is not a warm-up length; expected e.g. \"500 steps\", \"2 epochs\" "
+                      "or \"64000 images\"",
                       warmup));
   if (type != ScheduleType::step) refuse("milestones", with);
   if (type != ScheduleType::step && type != ScheduleType::exponential) refuse("gamma", with);
@@ -63,15 +66,15 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
     refuse("end_epochs", with);
   } else {
     require(table, "warmup", length->count == 0 || length->unit == "epoch",
-            "is in epochs with type = \"warmup_cosine\", which begins after it");
+            "must be in epochs with type = \"warmup_cosine\", which starts after it");
     require(table, "end_epochs", length->count + end_epochs < epochs,
-            fmt::format("and the warm-up leave nothing of the run, train.epochs = {}", epochs));
+            fmt::format("and the warm-up must be shorter than the run, train.epochs = {}", epochs));
   }
   if (type == ScheduleType::step) {
     require(table, "milestones", std::ranges::is_sorted(milestones, std::ranges::less_equal()),
-            fmt::format("must rise: {}", fmt::join(milestones, ", ")));
+            fmt::format("must be ascending: {}", fmt::join(milestones, ", ")));
     require(table, "milestones", milestones.empty() || milestones.back() < epochs,
-            fmt::format("has {}, which is not before the end of the run, train.epochs = {}",
+            fmt::format("contains {}, but must end before the run, train.epochs = {}",
                         milestones.empty() ? 0 : milestones.back(), epochs));
   }
   if (length->unit != "epoch") return;
@@ -82,12 +85,12 @@ void ScheduleOptions::check(const Config& table, double epochs) const {
 std::string ScheduleOptions::objection(double length, double epochs) const {
   if (length == 0) return {};
   if (length >= epochs)
-    return fmt::format("is not shorter than the run, train.epochs = {}: shorten the warm-up",
+    return fmt::format("is not shorter than the run, train.epochs = {}; shorten the warm-up",
                        epochs);
   if (type == ScheduleType::step && !milestones.empty() && milestones.front() < length)
     return fmt::format(
-        "ends after the first of schedule.milestones, {}: shorten the warm-up or "
-        "move the milestone",
+        "ends after the first of schedule.milestones, {}; shorten the warm-up or move the "
+        "milestone",
         milestones.front());
   return {};
 }

@@ -30,7 +30,7 @@ std::string line(const ConfigChange& change) {
 }
 
 constexpr auto kInstead =
-    "set it back, or start a new run without --resume; model.weights can name this checkpoint's "
+    "set it back, or start a new run without --resume; model.weights can be this checkpoint's "
     "model.safetensors";
 
 /// Throws ConfigError for the changes of keys with these prefixes, or for the key `otherwise` if
@@ -48,11 +48,10 @@ constexpr auto kInstead =
 
 /// Keys that must not change, and the reasons.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFixed = {{
-    {"model.type", "the checkpoint's weights are of the other model"},
-    {"optimizer.type", "the checkpoint holds the other optimizer's state"},
-    {"data.shuffle_window",
-     "it decides the order of the data, in the middle of which the checkpoint is"},
-    {"train.seed", "it decides the order of the data, in the middle of which the checkpoint is"},
+    {"model.type", "the checkpoint contains weights of the other model"},
+    {"optimizer.type", "the checkpoint contains the state of the other optimizer"},
+    {"data.shuffle_window", "it determines the order of the data, which the checkpoint continues"},
+    {"train.seed", "it determines the order of the data, which the checkpoint continues"},
 }};
 
 /// Returns true if the option `key` of the table `T`, whose keys have this prefix, affects results.
@@ -125,7 +124,7 @@ void check_resume(const Checkpoint& checkpoint, const ResumedTraining& training)
                        training.classes));
   if (checkpoint.epoch_size > 0 && checkpoint.epoch_size != training.epoch_size)
     refuse(changes, {"data.root", "data.train", "data.sources"}, "data.root",
-           fmt::format("the checkpoint is in the middle of {} samples, now there are {}",
+           fmt::format("the checkpoint was saved with {} samples, now there are {}",
                        checkpoint.epoch_size, training.epoch_size));
   try {
     check_fits(named_values(training.model), checkpoint.model, "the model");

@@ -94,21 +94,21 @@ void check_same_data(const ordered_json& last_start, const ordered_json& now) {
     return name.is_string() ? name.get<std::string>() : "data.sources";
   };
   if (changed("train", "/digest"))
-    throw ConfigError(fmt::format(
-        "{}: the samples, sizes, boxes or classes have changed since the run was started last "
-        "(record.json: digest {}, now {}), and the checkpoint is in the middle of them; put them "
-        "back, or start a new run without --resume; model.weights can name this checkpoint's "
-        "model.safetensors",
-        file("train"), value_of(before, "train", "/digest").get<std::string>(),
-        value_of(now, "train", "/digest").get<std::string>()));
+    throw ConfigError(
+        fmt::format("{}: the samples, sizes, boxes or classes have changed since the last start of "
+                    "the run (digest {} in record.json, now {}), so its checkpoint cannot continue "
+                    "them; restore them, or start a new run without --resume; model.weights can be "
+                    "this checkpoint's model.safetensors",
+                    file("train"), value_of(before, "train", "/digest").get<std::string>(),
+                    value_of(now, "train", "/digest").get<std::string>()));
   if (changed("train", "/annotations/digest"))
     log_warning(
-        "{} has changed since the run was started last, though not in samples, boxes or "
-        "classes: masks or keypoints may have",
+        "{} has changed since the last start of the run; samples, boxes and classes are the same, "
+        "but masks or keypoints may differ",
         file("train"));
   if (changed("val", "/digest"))
     log_warning(
-        "{} is not what the run was started with last: scores before and after cannot be "
+        "{} has changed since the last start of the run; scores before and after cannot be "
         "compared",
         file("val"));
 }

@@ -109,18 +109,18 @@ at::Device open_device(const std::string& kind, std::int64_t local_rank) {
   }
   if (!c10::impl::hasDeviceGuardImpl(at::kCUDA))
     throw ConfigError(
-        "train.device = \"cuda\": this libtorch is for processors alone; install the CUDA half "
-        "(MILLRACE_CUDA=1 scripts/setup) and name the operators in the configuration: "
-        "plugins = [\"millrace_cuda.so\"]");
+        "train.device = \"cuda\": this libtorch supports only the CPU; install the CUDA packages "
+        "(MILLRACE_CUDA=1 scripts/setup) and add the operators to the configuration: plugins = "
+        "[\"millrace_cuda.so\"]");
   const auto* devices = c10::impl::getDeviceGuardImpl(at::kCUDA);
   const auto count = devices->deviceCount();
-  if (count == 0) throw ConfigError("train.device = \"cuda\": no NVIDIA GPU is to be had");
+  if (count == 0) throw ConfigError("train.device = \"cuda\": no NVIDIA GPU found");
   const auto gpu = gpu_of_rank(local_rank, count);
   if (!gpu)
-    throw ConfigError(fmt::format(
-        "train.device = \"cuda\": {} processes or more were started on a host that has {} GPUs: "
-        "start one a GPU (mpirun --map-by ppr:{}:node)",
-        local_rank + 1, count, count));
+    throw ConfigError(
+        fmt::format("train.device = \"cuda\": at least {} processes were started on a host with {} "
+                    "GPUs; start one per GPU (mpirun --map-by ppr:{}:node)",
+                    local_rank + 1, count, count));
   const at::Device device(at::kCUDA, static_cast<at::DeviceIndex>(*gpu));
   devices->setDevice(device);
   return device;

@@ -53,11 +53,10 @@ std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t l
 std::string give_up_for_resume(const fs::path& folder, const Position& diverged) {
   const auto last = last_good_step(diverged, /*skips_data=*/false);
   if (const auto good = give_up_after(folder, last))
-    return fmt::format("--resume goes on from step {}, whose checkpoint is the last good one",
-                       *good);
+    return fmt::format("--resume continues from step {}, the last good checkpoint", *good);
   return fmt::format(
-      "no checkpoint of step {} or earlier is left, from which --resume could go on otherwise: "
-      "start anew",
+      "no checkpoint of step {} or earlier is left from which --resume could continue; start a new "
+      "run",
       last);
 }
 
@@ -75,16 +74,16 @@ void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverg
   if (diverged.returns == kMostReturns)
     end_with(
         fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
-                    "lower optimizer.lr, set optimizer.clip_norm, or look at the data; --resume "
-                    "with one of these changed counts returns from 0",
+                    "lower optimizer.lr, set optimizer.clip_norm, or check the data; --resume with "
+                    "one of these changed counts returns from 0",
                     diverged.step, kMostReturns));
   const auto last = last_good_step(diverged, train.on_return == OnReturn::skip_data);
   if (!give_up_after(folder, last))
-    end_with(fmt::format(
-        "training diverged at step {}, and there is no earlier checkpoint to return to: it "
-        "would have to be of step {} or earlier (callbacks.checkpoint.every and keep); lower "
-        "optimizer.lr, set optimizer.clip_norm, or look at the data",
-        diverged.step, last));
+    end_with(
+        fmt::format("training diverged at step {}, and no checkpoint of step {} or earlier is left "
+                    "to return to (callbacks.checkpoint.every and keep); lower optimizer.lr, set "
+                    "optimizer.clip_norm, or check the data",
+                    diverged.step, last));
 }
 
 std::string take_another_way(Position& at, const Position& diverged, const TrainOptions& train) {
@@ -92,16 +91,16 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
   at.bad_steps = diverged.bad_steps;
   at.rate_factor = diverged.rate_factor;
   go_further_back(at, std::max(diverged.failing_step, first_bad_step(diverged)));
-  std::string change = "with the data after those";
+  std::string change = "with the data after those steps";
   if (train.on_return == OnReturn::skip_data) {
     at.cursor = diverged.cursor;
     at.progress = diverged.progress;
   } else {
     at.rate_factor /= 2;
-    change = fmt::format("at {:g} of the learning rate", at.rate_factor);
+    change = fmt::format("at {:g} times the learning rate", at.rate_factor);
   }
   return fmt::format(
-      "training diverged at step {}: it returns to step {} and goes on {} (return {} of at most "
+      "training diverged at step {}; returning to step {} and continuing {} (return {} of up to "
       "{})",
       diverged.step, at.step, change, at.returns, kMostReturns);
 }
@@ -119,8 +118,8 @@ std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {
   });
   if (rate_changed) at.rate_factor = 1;
   return fmt::format(
-      "{} has changed: returns after a divergence count from 0, at {:g} of the "
-      "learning rate",
+      "{} has changed; returns after a divergence count from 0 again, at {:g} times the learning "
+      "rate",
       changes.front().key, at.rate_factor);
 }
 

@@ -23,7 +23,8 @@ void take_optimizer(const Config& from, Config& tree, Recipe& recipe) {
   auto rules = list_of_tables(table, "optimizer", "groups");
   for (auto& rule : rules) {
     recipe.optimizer.groups.push_back(read_options<ParameterRule>(rule));
-    require(rule, "match", rule.find("match") != nullptr, "must say which parameters are meant");
+    require(rule, "match", rule.find("match") != nullptr,
+            "is required: the name pattern of the parameters");
     complete_options<ParameterRule>(rule);
   }
   if (!rules.empty()) table.set("groups", {std::move(rules), table.find("groups")->origin});
@@ -58,7 +59,7 @@ std::optional<When> read_when(const std::string& name, const Config& table,
     for (const auto* key : {"only_if", "at_start"})
       if (table.find(key))
         throw ConfigError(
-            fmt::format("{} goes with `every`, which this callback does not have", where(key)));
+            fmt::format("{} requires `every`, which this callback does not have", where(key)));
     return std::nullopt;
   }
   std::optional<Condition> only_if;
@@ -83,11 +84,13 @@ void take_callbacks(const Config& from, Config& tree, Recipe& recipe) {
 void check_passes(const Recipe& recipe, const Config& tree) {
   const auto size = recipe.train.micro_batch;
   const auto parts = recipe.data.batch_size / std::max<std::int64_t>(1, size);
-  require(
-      *tree.find("train"), "passes", recipe.train.passes <= std::max<std::int64_t>(1, parts),
-      size > 0
-          ? fmt::format("is more than the micro-batches (train.micro_batch) of a batch: {}", parts)
-          : fmt::format("is more than the images of a batch (data.batch_size): {}", parts));
+  require(*tree.find("train"), "passes", recipe.train.passes <= std::max<std::int64_t>(1, parts),
+          size > 0
+              ? fmt::format(
+                    "is more than the number of micro-batches (train.micro_batch) in a batch: {}",
+                    parts)
+              : fmt::format("is more than the number of images in a batch (data.batch_size): {}",
+                            parts));
 }
 
 /// Checks the other tables for options that train.micro_batch does not allow.
@@ -97,15 +100,14 @@ void check_micro_batch(const Recipe& recipe, const Config& tree) {
   const auto& data = *tree.find("data");
   require(data, "batch_size", recipe.data.batch_size % size == 0,
           fmt::format("must be a multiple of train.micro_batch ({})", size));
-  require(
-      data, "test_batch_size", recipe.data.test_batch_size == 1,
-      "must be 1 with train.micro_batch: an image would be detected beside others, which depend "
-      "on the number of ranks");
+  require(data, "test_batch_size", recipe.data.test_batch_size == 1,
+          "must be 1 with train.micro_batch, since the other images of a batch would depend on the "
+          "number of ranks");
   for (const auto& stage : recipe.stages)
     if (used_name(stage, detection_stages().kind()) == MultiScale::kName)
       throw ConfigError(
-          fmt::format("{}: the stage '{}' draws a size for the batch of each rank, so that "
-                      "train.micro_batch cannot give the same bytes: leave out one of them",
+          fmt::format("{}: stage '{}' draws a random size for the batch of each rank, so "
+                      "train.micro_batch cannot give the same bytes; remove one of them",
                       stage.origin.text(), MultiScale::kName));
 }
 
@@ -117,10 +119,11 @@ bool is_word(char letter) {
 
 std::optional<RecipeCallback> read_callback(const std::string& name, Config& table) {
   if (!table.is_table())
-    throw ConfigError(fmt::format("{}: write [callbacks.{}]", table.origin.text(), name));
+    throw ConfigError(
+        fmt::format("{}: not a table; write [callbacks.{}]", table.origin.text(), name));
   if (!std::ranges::all_of(name, is_word))  // names the callback's files in the run folder
     throw ConfigError(
-        fmt::format("{}: a callback's name is made of letters, digits, '_' and '-': '{}'",
+        fmt::format("{}: a callback's name may contain letters, digits, '_' and '-' only: '{}'",
                     table.origin.text(), name));
   auto switches = read_part<CallbackSwitches>(table);
   if (switches.type.empty()) switches.type = name;

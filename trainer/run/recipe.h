@@ -35,11 +35,11 @@ struct ModelOptions {
   std::string weights;
   bool force_weights = false;
   void describe(Options& o) {
-    o.add("type", type, "the detector");
-    o.add("weights", weights, "file that training starts from; empty: random values");
+    o.add("type", type, "type of the detector");
+    o.add("weights", weights, "file of the initial weights; empty = random values");
     o.add("force_weights", force_weights,
-          "start from weights although they were trained with other pixels, anchors ..., are not "
-          "finite, or lack what is frozen");
+          "use weights even if they were trained with other pixel statistics, anchors ..., are not "
+          "finite, or lack frozen parameters");
   }
 };
 
@@ -50,10 +50,11 @@ struct CallbackSwitches {
   std::string only_if;
   bool at_start = false;
   void describe(Options& o) {
-    o.add("type", type, "the callback, where the table has a name of its own");
-    o.add("enabled", enabled, "false: leave this callback out");
-    o.add("only_if", only_if, "with `every`: only while this holds, such as \"epoch >= 8\"");
-    o.add("at_start", at_start, "with `every`: also before the first step");
+    o.add("type", type, "type of the callback; empty = the table's name");
+    o.add("enabled", enabled, "use this callback");
+    o.add("only_if", only_if,
+          "with `every`: condition for running, e.g. \"epoch >= 8\"; empty = always");
+    o.add("at_start", at_start, "with `every`: also run before the first step");
   }
 };
 

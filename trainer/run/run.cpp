@@ -33,11 +33,12 @@ void check_weights_of(const Callback& callback, const std::string& name, const R
   if (std::ranges::count(keepers, of)) return;
   const auto table = std::ranges::find(recipe.callbacks, name, &RecipeCallback::name)->table;
   const auto* key = table.find("weights");
-  throw ConfigError(fmt::format(
-      "{}: callbacks.{} takes the weights of '{}', but no callback of this run that keeps weights "
-      "has this name{}",
-      (key ? key->origin : table.origin).text(), name, of,
-      keepers.empty() ? "; [callbacks.average_weights] would" : suggestion(of, keepers)));
+  throw ConfigError(
+      fmt::format("{}: callbacks.{} uses the weights of '{}', which is not a callback of this run "
+                  "that keeps weights{}",
+                  (key ? key->origin : table.origin).text(), name, of,
+                  keepers.empty() ? "; [callbacks.average_weights] keeps an average"
+                                  : suggestion(of, keepers)));
 }
 
 std::string standing(const Position& at) {
@@ -72,9 +73,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   const auto& folder = start.folder();
   const auto& checkpoint = start.checkpoint();
   if (start.is_done()) {
-    log_info("{} is done, after {}: nothing is left to do. A larger train.epochs{} goes on",
-             folder.string(), standing(checkpoint->at),
-             recipe.train.max_steps > 0 ? " or train.max_steps" : "");
+    log_info("{} is already done, after {}; raise train.epochs{} to continue", folder.string(),
+             standing(checkpoint->at), recipe.train.max_steps > 0 ? " or train.max_steps" : "");
     return {{checkpoint->at, "", false}, folder};
   }
   if (checkpoint) log_info("resuming after {}", standing(checkpoint->at));
@@ -111,8 +111,8 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   }
   if (record)
     log_info("used {}{}", record->record().used().value().text(),
-             record->number() > 1 ? fmt::format(", over {} starts", record->number()) : "");
-  log_result(fmt::format("{} after {}; everything lies in {}",
+             record->number() > 1 ? fmt::format(", in {} starts", record->number()) : "");
+  log_result(fmt::format("{} after {}; results are in {}",
                          end.stop_reason.empty() ? "done" : "stopped by " + end.stop_reason,
                          standing(end.at), folder.string()));
   ExitAtSignal::work_is_done(end.signalled ? kStoppedEarly : kDone);

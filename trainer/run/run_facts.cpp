@@ -101,7 +101,7 @@ std::optional<std::string> said_by(const std::string& command,
   const auto last = std::chrono::steady_clock::now() + kPatience;
   while (!child.has_ended()) {
     if (std::chrono::steady_clock::now() > last) {
-      log_warning("`{}` takes too long: record.json goes without", command);
+      log_warning("`{}` takes too long; record.json will not contain its output", command);
       return std::nullopt;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -111,7 +111,7 @@ std::optional<std::string> said_by(const std::string& command,
   text.erase(text.find_last_not_of('\n') + 1);
   return text;
 } catch (const Error& problem) {
-  log_warning("{}: record.json goes without the repository", problem.what());
+  log_warning("{}; record.json will not describe the repository", problem.what());
   return std::nullopt;
 }
 
@@ -161,7 +161,7 @@ ordered_json rank_facts(const Cluster& cluster, const std::string& device) {
                              {"memory_mib", host_memory_mib()},
                              {"maths_threads", at::get_num_threads()}};
   auto all = ordered_json::array();
-  for (const auto& one : cluster.gather("where ranks run", mine.dump()))
+  for (const auto& one : cluster.gather("facts of the ranks", mine.dump()))
     all.push_back(ordered_json::parse(one));
   return all;
 }

@@ -55,19 +55,19 @@ std::string difference(const fs::path& run, const RunRecord& record, const RunId
   const auto was = parse_config(read_file(run / kConfig), (run / kConfig).string());
   for (const auto& change : config_changes(was, mine.config))
     if (change.was != "nothing" && change.is != "nothing")  // both versions have the key
-      return fmt::format("was started from {}, where {} is {} and not {}",
+      return fmt::format("was started from {}, with {} = {} instead of {}",
                          record.config_file.string(), change.key, change.was, change.is);
   return {};
 }
 
 /// Returns why a training cannot resume a folder's content; empty = it can.
 std::string why_not(const fs::path& folder, const RunIdentity& mine) try {
-  if (!is_run(folder)) return "is no run's folder";
+  if (!is_run(folder)) return "is not a run folder";
   const auto record = read_run_record(folder);
   if (const auto name = name_of(folder, record); name != mine.name)
     return fmt::format("is a run of '{}'", name);
   if (number_of(folder, mine.name) == 0)
-    return fmt::format("is no longer called {}-N: name it with --out to go on with it", mine.name);
+    return fmt::format("is no longer named {}-N; use --out to continue it", mine.name);
   if (list_checkpoints(folder / "checkpoints").empty()) return "has no checkpoint";
   return record ? difference(folder, *record, mine) : "";
 } catch (const Error& problem) {
@@ -89,19 +89,19 @@ void check_can_be_made(const fs::path& output) {
   while (!fs::exists(there) && there.has_relative_path()) there = there.parent_path();
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(
-        fmt::format("{}: no run's folder can be made there: {} {}; name another one "
-                    "with --out or train.output",
+        fmt::format("{}: cannot create a run folder there: {} {}; choose another one with --out or "
+                    "train.output",
                     output.string(), there.string(), why));
   };
   if (!fs::is_directory(there)) refuse("is a file");
-  if (::access(there.c_str(), W_OK | X_OK) != 0) refuse("cannot be written to");
+  if (::access(there.c_str(), W_OK | X_OK) != 0) refuse("is not writable");
 }
 
 fs::path check_named(const fs::path& run, const RunIdentity& mine, Resume resume) {
   if (resume == Resume::no)
     throw ConfigError(
-        fmt::format("{} is the folder of a run: add --resume to go on with it, or name the folder "
-                    "that the new run's folder is to be made in",
+        fmt::format("{} is a run folder; add --resume to continue it, or choose the folder in "
+                    "which the new run folder is created",
                     run.string()));
   if (list_checkpoints(run / "checkpoints").empty())
     throw ConfigError(fmt::format("--resume: the run {} has no checkpoint", run.string()));
@@ -142,11 +142,12 @@ std::optional<fs::path> find_run(const fs::path& output, const RunIdentity& mine
   }
   if (resume == Resume::required)
     throw ConfigError(fmt::format(
-        "--resume: there is no run of '{}' with a checkpoint in {}{}\nname a run's folder with "
-        "--out, or start one without --resume (--resume=auto does if there is none)",
+        "--resume: no run of '{}' with a checkpoint found in {}{}\nchoose a run folder with --out, "
+        "or start a run without --resume (--resume=auto does so if none is found)",
         mine.name, output.string(), others.empty() ? "" : ":\n  " + joined(others, "\n  ")));
   check_can_be_made(output);
-  log_info("no run of '{}' with a checkpoint in {}: starting one", mine.name, output.string());
+  log_info("no run of '{}' with a checkpoint found in {}; starting a new one", mine.name,
+           output.string());
   for (const auto& other : others) log_info("  {}", other);
   return std::nullopt;
 }
@@ -162,7 +163,7 @@ fs::path make_run_folder(const fs::path& output, const std::string& name) {
     if (fs::create_directory(folder, problem)) return folder;
     if (problem)
       throw Error(
-          fmt::format("{}: this folder cannot be made: {}", folder.string(), problem.message()));
+          fmt::format("{}: cannot create this folder: {}", folder.string(), problem.message()));
   }  // another process has taken the number
 }
 

@@ -67,16 +67,16 @@ std::optional<RunRecord> read_run_record(const fs::path& run) {
   try {
     const auto json = ordered_json::parse(read_file(file));
     if (const auto format = json.at("format").get<int>(); format > kRunFormat)
-      throw ConfigError(fmt::format(
-          "{} was written by a newer version (format {}; this one reads {}): go on with that "
-          "version",
-          file.string(), format, kRunFormat));
+      throw ConfigError(
+          fmt::format("{} was written by a newer version (format {}; this version reads {}); "
+                      "continue with that version",
+                      file.string(), format, kRunFormat));
     RunRecord record{.name = json.at("name"),
                      .config_file = json.at("config_file").get<std::string>(),
                      .starts = json.at("starts")};
     for (const auto& start : record.starts)
       if (!start.is_object())
-        throw ConfigError(fmt::format("{}: a start is no object", file.string()));
+        throw ConfigError(fmt::format("{}: a start is not an object", file.string()));
     if (json.contains("targets")) record.targets = json.at("targets");
     if (json.contains("evaluations")) record.evaluations = json.at("evaluations");
     // Checks the assumptions of begin() and write().
@@ -86,8 +86,8 @@ std::optional<RunRecord> read_run_record(const fs::path& run) {
     return record;
   } catch (const nlohmann::json::exception& problem) {
     throw ConfigError(
-        fmt::format("{} is damaged ({}): without it the folder's name, NAME-N, says "
-                    "which configuration the run is of",
+        fmt::format("{} is damaged ({}); if it is deleted, the folder's name, NAME-N, determines "
+                    "the configuration of the run",
                     file.string(), problem.what()));
   }
 }

@@ -137,7 +137,7 @@ void RunRecorder::add_other_ranks(RunUse& use) const try {
         static_cast<std::int64_t>(status.value("memory_peak_bytes", 0.0) / kMiB);
   }
 } catch (const std::exception& problem) {
-  log_warning("{}: the record has the chief's figures alone", problem.what());
+  log_warning("{}; the record contains only the resources of rank 0", problem.what());
 }
 
 RunUse RunRecorder::whole_use() {
@@ -150,7 +150,7 @@ RunUse RunRecorder::whole_use() {
       cluster_.local_rank() != 0 ? 0.0
       : energy_j_                ? 1.0
                                  : -1.0};
-  const auto all = cluster_.numbers("what was used", figures);
+  const auto all = cluster_.numbers("resources used", figures);
   mine.cpu_s = 0;
   double joules = 0;
   bool all_tell = true;

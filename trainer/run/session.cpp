@@ -29,9 +29,9 @@ void check_same_program(const Cluster& cluster) {
   const auto all = cluster.gather("version", MILLRACE_VERSION);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      throw ConfigError(fmt::format("{} has trainer {}, {} has {}: all ranks must have the same",
-                                    cluster.name(static_cast<std::int64_t>(rank)), all[rank],
-                                    cluster.name(0), all[0]));
+      throw ConfigError(fmt::format(
+          "{} has trainer {}, {} has {}; all ranks must have the same version",
+          cluster.name(static_cast<std::int64_t>(rank)), all[rank], cluster.name(0), all[0]));
 }
 
 void check_same_configuration(const Cluster& cluster, const Config& mine) {
@@ -43,13 +43,13 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
     // All ranks reach this with the same `rank`.
     const auto texts = cluster.gather("configuration", text);
     const auto name = cluster.name(static_cast<std::int64_t>(rank));
-    const auto changes = config_changes(parse_config(texts[0], "the chief's configuration"),
+    const auto changes = config_changes(parse_config(texts[0], "the configuration of rank 0"),
                                         parse_config(texts[rank], "the configuration of " + name));
     if (changes.empty()) continue;  // only the order differs
     const auto& first = changes.front();
     throw ConfigError(
-        fmt::format("{} has another configuration than {}: {} is {} there, {} here; all ranks must "
-                    "have the same",
+        fmt::format("{} has another configuration than {}: {} = {} instead of {}; all ranks must "
+                    "have the same configuration",
                     name, cluster.name(0), first.key, first.is, first.was));
   }
 }
@@ -58,8 +58,8 @@ void check_same_configuration(const Cluster& cluster, const Config& mine) {
 void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
   if (train.micro_batch == 0 || std::has_single_bit(static_cast<std::uint64_t>(ranks))) return;
   throw ConfigError(
-      fmt::format("train.micro_batch = {} gives the same bytes for 1, 2, 4, 8 ... ranks, not for "
-                  "{}: start as many, or set it to 0",
+      fmt::format("train.micro_batch = {} requires 1, 2, 4, 8 ... ranks, not {}; start such a "
+                  "number, or set it to 0",
                   train.micro_batch, ranks));
 }
 
@@ -106,7 +106,7 @@ std::unique_ptr<Detector> Session::make_detector(const std::vector<std::string>&
       millrace::make_detector(recipe_.model_type, recipe_.model, {classes, seed, device_});
   for (const auto& parameter : detector->parameters())
     if (parameter.value.device() != device_)
-      throw ConfigError(fmt::format("train.device = \"{}\": {} is not made for it: '{}' lies on {}",
+      throw ConfigError(fmt::format("train.device = \"{}\": {} does not support it: '{}' is on {}",
                                     recipe_.train.device, detector->title(), parameter.name,
                                     parameter.value.device().str()));
   detector->detect_in(precision_type(recipe_.train.eval_precision));

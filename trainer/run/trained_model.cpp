@@ -18,9 +18,9 @@ fs::path weights_of(const fs::path& model) {
   if (!fs::is_directory(model) || fs::exists(model / "model.safetensors")) return model;
   const auto checkpoints = list_checkpoints(model / "checkpoints");
   if (checkpoints.empty())
-    throw Error(
-        fmt::format("{}: is no model: it has neither a model.safetensors nor checkpoints of a run",
-                    model.string()));
+    throw Error(fmt::format(
+        "{}: not a model: contains neither a model.safetensors nor checkpoints of a run",
+        model.string()));
   return checkpoints.back();
 }
 
@@ -60,10 +60,10 @@ TrainedModel open_model(const fs::path& model, const Cluster& cluster) {
       cluster.broadcast("weights", cluster.is_chief() ? weights_of(model).string() : std::string());
   auto card = chiefs_card(file, cluster);
   if (!card)
-    throw ConfigError(fmt::format(
-        "{}: does not say which detector it belongs to, as a model.safetensors of a training does: "
-        "give its configuration first, and these weights with --weights {}",
-        file, file));
+    throw ConfigError(
+        fmt::format("{}: contains no type of detector, unlike a model.safetensors of a training; "
+                    "give its configuration first, and these weights with --weights {}",
+                    file, file));
   return {file, std::move(*card)};
 }
 

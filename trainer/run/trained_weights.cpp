@@ -43,9 +43,9 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
                     suggestion(unknown.front(), card.classes)));
   if (unknown.size() == split.classes.size())
     return objection.object<ConfigError>(
-        fmt::format("none of the annotated categories ({}) is a class of the weights; {} knows {}",
+        fmt::format("none of the annotated categories ({}) is a class of the weights; {} has {}",
                     first_few(split.classes), weights.file, first_few(card.classes)));
-  log_warning("{} that the weights do not know: left out ({})",
+  log_warning("left out {} without a class in the weights: {}",
               unknown.size() == 1 ? "an annotated category" : "annotated categories",
               first_few(unknown));
 }
@@ -55,8 +55,8 @@ void object_to(const std::vector<std::string>& lines, const std::string& file,
                const Insistence& insistence) {
   if (lines.empty()) return;
   insistence.object<ConfigError>(
-      fmt::format("{} contradicts this configuration:\n  {}\nset {} as the weights have it", file,
-                  fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
+      fmt::format("{} contradicts this configuration:\n  {}\nset {} to the values of the weights",
+                  file, fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
 }
 
 /// Returns how images are prepared for detection, in the keys of [data].
@@ -135,8 +135,8 @@ void check_initial_weights(const Recipe& recipe) {
   std::error_code problem;
   if (!std::filesystem::exists(file, problem))
     throw ConfigError(
-        fmt::format("model.weights: there is no file '{}'; say where yours are, or '' to start "
-                    "from random values (model.backbone.norm must not be frozen then)",
+        fmt::format("model.weights: '{}' not found; set it to your file, or to '' to start from "
+                    "random values (then model.backbone.norm must not be frozen)",
                     file));
   const auto card = read_card(file);
   if (!card) return;

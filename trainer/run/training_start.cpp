@@ -37,9 +37,9 @@ constexpr bool kCollective = true, kAlone = false;
 void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
   if (cluster.size() == 1) return;
   for (const auto& rank : ranks)
-    log_info("{}: local rank {} of {}, {}, {} of maths",
-             cluster.name(rank.at("rank").get<std::int64_t>()), rank.at("local_rank").get<int>(),
-             rank.at("local_size").get<int>(), rank.at("device").get<std::string>(),
+    log_info("{}: local rank {} of {}, {}, {}", cluster.name(rank.at("rank").get<std::int64_t>()),
+             rank.at("local_rank").get<int>(), rank.at("local_size").get<int>(),
+             rank.at("device").get<std::string>(),
              counted(rank.at("maths_threads").get<int>(), "thread"));
 }
 
@@ -96,7 +96,7 @@ std::optional<EvalData> open_validation(const Session& session, const TrainData&
     return session.passes_over(open_split(options, options.val));
   } catch (const Error& problem) {
     if (callbacks.need_validation()) throw;
-    log_info("without the validation split, which no callback of this run needs: {}",
+    log_info("continuing without the validation split, which no callback of this run needs: {}",
              problem.what());
     return std::nullopt;
   }
@@ -110,8 +110,7 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
                                           [&](const Edit& edit) { return edit.after_step > step; });
   if (lost > 0)
     log_warning(
-        "{}: {} after step {} will not be repeated, since callbacks.live_edit is not part "
-        "of this run",
+        "{}: {} after step {} will not be repeated, since this run has no callbacks.live_edit",
         (folder / "edits.jsonl").string(), counted(lost, "edit"), step);
 } catch (const Error& problem) {
   log_warning("{}", problem.what());
@@ -124,7 +123,7 @@ void tell_of_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& 
   if (before == 0 || before == now) return;
   const auto images = plan.images_per_step / now * before;
   log_info(
-      "changed since the checkpoint: ranks: was {}, is {}: a step takes {} instead of {}, at a "
+      "changed since the checkpoint: ranks: was {}, is {}: a step has {} instead of {}, at a "
       "learning rate of {:.4g} instead of {:.4g}",
       before, now, counted(plan.images_per_step, "image"), images,
       plan.optimizer.scaled_lr(plan.images_per_step), plan.optimizer.scaled_lr(images));
@@ -148,7 +147,7 @@ const TrainingStart::Step TrainingStart::kSteps[] = {
     {"callbacks", kCollective, &TrainingStart::make_callbacks},
     {"run to resume", kCollective, &TrainingStart::find_run},
     {"checkpoint", kCollective, &TrainingStart::read_checkpoint},
-    {"another way", kAlone, &TrainingStart::take_another_way},
+    {"change after a divergence", kAlone, &TrainingStart::take_another_way},
     {"data", kAlone, &TrainingStart::open_data},
     {"detector", kAlone, &TrainingStart::make_detector},
     {"facts of the ranks", kCollective, &TrainingStart::share_facts},
@@ -178,10 +177,9 @@ void TrainingStart::take() try {
     const auto before = cluster_.exchanges();
     (this->*step.take)();
     if (!step.is_collective && cluster_.exchanges() != before)
-      throw std::logic_error(
-          fmt::format("the start's step '{}' is not marked as collective, but "
-                      "has exchanged something with other ranks",
-                      step.name));
+      throw std::logic_error(fmt::format(
+          "start step '{}' is not marked as collective, but exchanged data with other ranks",
+          step.name));
     if (is_done_) return;
   }
 } catch (const std::exception&) {

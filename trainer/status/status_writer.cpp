@@ -100,7 +100,7 @@ StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
     look();
     ticker_.emplace(kLookEvery, [this] { look(); });
   } else {
-    warn(Error("it does not see the run's folder; share that between the hosts"));
+    warn(Error("the run folder is not visible on this host; share it between the hosts"));
   }
 }
 

@@ -35,7 +35,7 @@ void RangeCache::put(const std::string& key, std::string_view bytes) try {
   replace_file(file, std::span(&bytes, 1));
   bytes_ += bytes.size();
 } catch (const std::exception& problem) {
-  if (!reported_.exchange(true)) log_warning("nothing more is kept here: {}", problem.what());
+  if (!reported_.exchange(true)) log_warning("{}; nothing more is cached", problem.what());
 }
 
 void RangeCache::remove(const std::string& key) {

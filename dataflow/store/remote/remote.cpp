@@ -75,16 +75,15 @@ Outcome outcome_of(const HttpAnswer& answer, const Part& part) {
   if (status == 404 || status == 410) return {Outcome::missing, fmt::format("HTTP {}", status)};
   if (status == 408 || status == 429 || status >= 500)
     return {Outcome::again, fmt::format("HTTP {} {}", status, page_text(answer.body))};
-  if (status == 200)
-    return {Outcome::over, "the server sends whole files only: it knows no ranges"};
+  if (status == 200) return {Outcome::over, "the server does not support range requests"};
   if (status == 416)
-    return {Outcome::over, "the file has no such bytes: it is another one than was packed"};
+    return {Outcome::over, "the file does not have these bytes; it is not the one that was packed"};
   if (status >= 300 && status < 400)
     return {Outcome::over,
             fmt::format("HTTP {}: {}", status,
                         answer.problem.empty()
-                            ? "a signed request is not redirected; set AWS_REGION or "
-                              "AWS_ENDPOINT_URL to where the bucket is"
+                            ? "a signed request cannot be redirected; set AWS_REGION or "
+                              "AWS_ENDPOINT_URL to the location of the bucket"
                             : answer.problem)};
   if (status >= 400 || (status > 0 && status < 200))
     return {Outcome::over, fmt::format("HTTP {} {}", status, page_text(answer.body))};
@@ -92,14 +91,14 @@ Outcome outcome_of(const HttpAnswer& answer, const Part& part) {
   if (part.file_bytes > 0 && answer.file_bytes > 0 && answer.file_bytes != part.file_bytes)
     return {Outcome::over, fmt::format("the file has {} bytes, but {} were packed",
                                        answer.file_bytes, part.file_bytes)};
-  if (answer.end == 0) return {Outcome::over, "the server does not say which bytes it sent"};
+  if (answer.end == 0) return {Outcome::over, "the server did not report which bytes it sent"};
   if (answer.begin != part.range.begin || answer.end > part.range.begin + part.range.size)
     return {Outcome::over,
             fmt::format("the server sent bytes {} to {}", answer.begin, answer.end - 1)};
   if (answer.body.size() != part.range.size)
-    return {Outcome::again, fmt::format("{} bytes came", answer.body.size())};
+    return {Outcome::again, fmt::format("received {} bytes", answer.body.size())};
   if (part.range.valid && !part.range.valid(answer.body))
-    return {Outcome::wrong, "their checksum is wrong"};
+    return {Outcome::wrong, "checksum mismatch"};
   return {};
 }
 
@@ -161,7 +160,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   std::uint64_t size_of(const std::string& url) {
     std::uint64_t size = 0;
     fetch({url, 0, {0, 1}}, &size);
-    if (size == 0) throw Error(url + ": the server does not say how long it is");
+    if (size == 0) throw Error(url + ": the server did not report its size");
     return size;
   }
 
@@ -239,16 +238,15 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
         if (!part.range.valid) check_version(part, answer.version);
         return answer;
       }
-      if (stop_) throw Error(part.text() + ": nobody waits for them any more");
-      if (kind == Outcome::missing)
-        throw NotThere(fmt::format("{}: is not there: {}", part.url, why));
+      if (stop_) throw Error(part.text() + ": reading was stopped");
+      if (kind == Outcome::missing) throw NotThere(fmt::format("{}: not found: {}", part.url, why));
       const auto text =
           fmt::format("{}: {} after {} in {}", part.text(), why, counted(attempt, "attempt"),
                       duration_text(seconds_since(start)));
       if (kind == Outcome::over) throw Error(text);
       if (kind == Outcome::wrong && ++wrong == kMostWrong) throw DataError(text);
       if (seconds_since(start) + pause > timeout_)
-        throw Error(text + "; look after the server or the network, then resume");
+        throw Error(text + "; check the server and the network, then resume");
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, std::chrono::duration<double>(pause), [&] { return stop_.load(); });
       pause = std::min(2 * pause, kLongestPause);
@@ -261,7 +259,7 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
     const std::scoped_lock lock(mutex_);
     const auto& first = versions_.emplace(part.url, version).first->second;
     if (first != version)
-      throw Error(fmt::format("{}: changed while it was read: its version was {} and is now {}",
+      throw Error(fmt::format("{}: changed during reading: its version was {} and is now {}",
                               part.text(), first, version));
   }
 
@@ -406,10 +404,10 @@ class Pieces final : public ByteSource {
 }  // namespace
 
 HttpGet& http_get() {
-  static auto* get = reinterpret_cast<HttpGet*>(open_symbol(
-      own_object("http.so"), kHttpGet,
-      "files are read over HTTP and from S3 by {} with libcurl, and it cannot be opened: {}; "
-      "Debian has libcurl as libcurl4"));
+  static auto* get = reinterpret_cast<HttpGet*>(
+      open_symbol(own_object("http.so"), kHttpGet,
+                  "reading over HTTP and from S3 needs {} with libcurl, which cannot be opened: "
+                  "{}; Debian's package of libcurl is libcurl4"));
   return *get;
 }
 

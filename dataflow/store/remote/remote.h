@@ -30,8 +30,8 @@ bool is_url(std::string_view place);
 /// Returns true for a URL with a user name or password, which every copy of the URL would reveal.
 bool has_credentials(std::string_view place);
 inline constexpr const char* kNoCredentials =
-    "must not have a user or a password, which every copy of the URL would show: put them into "
-    "~/.netrc";
+    "must not have a user or a password, since every copy of the URL would show them; put them "
+    "into ~/.netrc";
 
 /// The shared state of several files: connections, the prefetch queue, the cache. Thread-safe;
 /// lives while a file opened with it exists.

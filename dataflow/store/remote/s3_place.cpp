@@ -52,7 +52,7 @@ std::string s3_url(std::string_view place, const S3Account& account) {
   const auto path = place.substr(std::min(kScheme.size(), place.size()));
   const auto slash = path.find('/');
   if (!place.starts_with(kScheme) || slash == 0 || slash == path.npos || slash + 1 == path.size())
-    throw ConfigError(fmt::format("'{}' is not an S3 address: write s3://BUCKET/KEY", place));
+    throw ConfigError(fmt::format("'{}' is not an S3 address; expected s3://BUCKET/KEY", place));
   const auto bucket = path.substr(0, slash);
   const auto key = escaped(path.substr(slash + 1));
   if (!account.endpoint.empty()) return fmt::format("{}/{}/{}", account.endpoint, bucket, key);

@@ -121,19 +121,19 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     const auto fail = [&](std::string_view why) {
       throw Error(fmt::format("{}: {} at byte {}", file.name(), why, at));
     };
-    if (at + kBlock > file.size()) fail("the tar file was cut short");
+    if (at + kBlock > file.size()) fail("truncated tar file");
     const auto held = file.read({at, kBlock});
     const auto header = held.bytes;
     if (header.find_first_not_of('\0') == header.npos) return;  // the end of the archive
     if (number_at(header, kChecksum) != checksum(header)) fail("not the header of a tar member");
     const auto own_size = number_at(header, kSize);
-    if (!own_size) fail("the tar member has no size");
+    if (!own_size) fail("a tar member has no size");
     const char type = header[kType.begin];
     const bool is_long_name = type == 'L', is_pax = type == 'x';
     const auto size = is_long_name || is_pax ? *own_size : before.size.value_or(*own_size);
     const auto begin = at + kBlock;
-    if (size > file.size() - begin) fail("the tar file was cut short in the member");
-    if ((is_long_name || is_pax) && size > kMostDetails) fail("the tar member's name is too long");
+    if (size > file.size() - begin) fail("tar file truncated in a member");
+    if ((is_long_name || is_pax) && size > kMostDetails) fail("a tar member's name is too long");
     if (is_long_name) {
       const auto text = file.read({begin, size});
       before.name = std::string(text.bytes.substr(0, text.bytes.find('\0')));
@@ -142,7 +142,7 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
       if (auto path = pax_value(records.bytes, "path")) before.name = std::move(path);
       if (const auto text = pax_value(records.bytes, "size")) {
         before.size = decimal(*text);
-        if (!before.size) fail("the tar member has no size");
+        if (!before.size) fail("a tar member has no size");
       }
     } else if (type != 'g') {
       const auto prefix = header.substr(kMagic.begin, 5) == "ustar" && header[262] == '\0'
@@ -158,8 +158,7 @@ void read_tar(const ByteSource& file, const std::function<void(const TarMember&)
     at = begin + padded(size);
   }
   throw Error(
-      fmt::format("{}: the tar file was cut short at byte {}: its end, a block of zeros, is "
-                  "missing",
+      fmt::format("{}: truncated tar file: at byte {} its end, a block of zeros, is missing",
                   file.name(), file.size()));
 }
 

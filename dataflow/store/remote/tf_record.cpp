@@ -63,17 +63,17 @@ void read_tf_records(
       throw Error(fmt::format("{}: {} at byte {}", file.name(), why, at));
     };
     const auto left = file.size() - at;
-    if (left < kHead + kTail) fail("the TFRecord file was cut short");
+    if (left < kHead + kTail) fail("truncated TFRecord file");
     const auto head = file.read({at, kHead});
     const auto length = number_at<std::uint64_t>(head.bytes, 0);
     if (masked_crc(head.bytes.substr(0, 8)) != number_at<std::uint32_t>(head.bytes, 8))
-      fail("no TFRecord: the checksum of a length is wrong");
+      fail("not a TFRecord: checksum mismatch of a length");
     if (length > kMostMessage) fail("the record is longer than a message can be");
-    if (length > left - kHead - kTail) fail("the TFRecord file was cut short in the record");
+    if (length > left - kHead - kTail) fail("TFRecord file truncated in a record");
     const auto body = file.read({at + kHead, length + kTail});
     const auto message = body.bytes.substr(0, length);
     if (masked_crc(message) != number_at<std::uint32_t>(body.bytes, length))
-      fail("the checksum is wrong of the record");
+      fail("checksum mismatch of a record");
     visit(message, at + kHead);
     at += kHead + length + kTail;
   }

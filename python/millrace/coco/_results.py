@@ -20,7 +20,7 @@ def rule_of(results: list[Record]) -> Rule:
     """What the first result says of all: where their areas come from."""
     first = results[0]
     if not isinstance(first, dict):
-        raise TypeError("detections[0]: it is not a dict")
+        raise TypeError("detections[0]: not a dict")
     if "caption" in first:
         return "caption"
     if "bbox" in first and len(first["bbox"]) > 0:

@@ -36,38 +36,38 @@ def main() -> int:
 def _arguments() -> Arguments:
     arguments = Arguments(
         "import-config",
-        "Turn a recipe of detectron2 (.yaml) or MMDetection (.py) into a configuration",
+        "Convert a recipe of detectron2 (.yaml) or MMDetection (.py) to a configuration",
     )
     arguments.add_argument(
         "file",
         metavar="FILE",
         type=Path,
-        help="the recipe; the files that it inherits from are read, too. No code of it is run",
+        help="recipe; the files that it inherits from are read, too. Its code is not run",
     )
     arguments.add_argument(
         "overrides",
         metavar="OVERRIDES",
         nargs="*",
-        help="values instead of those in the file: KEY VALUE ... as detectron2's command lines "
-        "end, key=value ... as MMDetection's --cfg-options",
+        help="values that override the file: KEY VALUE ... as in detectron2's command lines, "
+        "key=value ... as in MMDetection's --cfg-options",
     )
     arguments.add_argument(
-        "--out", metavar="FILE", type=Path, help="write here instead of to standard output"
+        "--out", metavar="FILE", type=Path, help="file to write instead of standard output"
     )
     arguments.add_argument(
         "--gpus",
         metavar="N",
         type=positive,
-        help="how many GPUs the recipe is for, a process each: SOLVER.IMS_PER_BATCH is divided by "
-        "it (default: 1), MMDetection's batch is multiplied by it (default: as its auto_scale_lr "
-        "says, else 8)",
+        help="number of GPUs of the recipe, one process each: SOLVER.IMS_PER_BATCH is divided by "
+        "it (default: 1), MMDetection's batch size is multiplied by it (default: from its "
+        "auto_scale_lr, else 8)",
     )
     arguments.add_argument(
         "--images",
         metavar="N",
         type=positive,
-        help="images of the training split that have an object, to turn iterations into epochs; "
-        "known of COCO 2017",
+        help="number of training images with an object, to convert iterations to epochs; known "
+        "for COCO 2017",
     )
     return arguments
 

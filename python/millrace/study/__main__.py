@@ -97,24 +97,24 @@ def show(result: Json, as_json: bool) -> None:
 
 def main() -> int:
     arguments = _command.Arguments(
-        "study", "Train variants of a configuration with several seeds, and say what differs"
+        "study", "Train variants of a configuration with several seeds, and compare them"
     )
     add = arguments.add_argument
     add("subject", metavar="CONFIG",
-        help="the TOML file; or the folder of a study, whose table is printed")  # fmt: skip
+        help="TOML file; or the folder of a study, to print its table")  # fmt: skip
     add("--seeds", type=positive, metavar="N",
-        help="trainings of each variant: train.seed is 1 .. N")  # fmt: skip
+        help="number of trainings per variant, with train.seed = 1 .. N")  # fmt: skip
     add("--vary", action="append", default=[], metavar="K=A,B",
-        help="values that a key takes in turn; repeated, every combination is a variant. Variants "
-        "are compared with the first")  # fmt: skip
+        help="values of a key; if repeated, every combination is a variant. Variants are compared "
+        "with the first")  # fmt: skip
     add("--set", action="append", default=[], metavar="K=V", dest="settings",
-        help="set a key of the configuration in all runs; may be repeated")  # fmt: skip
+        help="value of a configuration key in all runs; may be repeated")  # fmt: skip
     add("--out", metavar="DIR",
-        help="folder of the study; default: studies/ and the name of CONFIG. A study there goes "
-        "on")  # fmt: skip
+        help="folder of the study, to start or resume; default: studies/ and the name of "
+        "CONFIG")  # fmt: skip
     add("--jobs", type=positive, default=1, metavar="J",
-        help="trainings at once, which share the cores (default: 1)")  # fmt: skip
-    add("--json", action="store_true", help="print one JSON object in one line")
+        help="number of concurrent trainings, which share the cores (default: 1)")  # fmt: skip
+    add("--json", action="store_true", help="print only one JSON object, on one line")
     given = arguments.read()
     folder = Path(given.subject)
     if not folder.is_dir():

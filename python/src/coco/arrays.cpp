@@ -27,7 +27,7 @@ std::vector<To> integers(const AnyArray& array, const std::string& name, const c
   if (type == nb::dtype<std::int32_t>()) return copied<To, std::int32_t>(array);
   if (type == nb::dtype<std::int16_t>()) return copied<To, std::int16_t>(array);
   if (type == nb::dtype<std::uint8_t>()) return copied<To, std::uint8_t>(array);
-  throw nb::type_error(fmt::format("{}: an array of {} is needed", name, wanted).c_str());
+  throw nb::type_error(fmt::format("{}: expected an array of {}", name, wanted).c_str());
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::vector<double> numbers_of(const AnyArray& array, const std::string& name,
     std::string shape;
     for (std::size_t i = 0; i < array.ndim(); ++i)
       shape += (i == 0 ? "" : ", ") + std::to_string(array.shape(i));
-    throw nb::value_error(fmt::format("{}: its shape is ({}), {} is needed", name, shape,
+    throw nb::value_error(fmt::format("{}: the shape is ({}), expected {}", name, shape,
                                       last == 0 ? "(D)" : fmt::format("(D, {})", last))
                               .c_str());
   }
@@ -52,7 +52,7 @@ std::vector<double> numbers_of(const AnyArray& array, const std::string& name,
 std::vector<std::int64_t> integers_of(const AnyArray& array, const std::string& name) {
   if (array.ndim() != 1)
     throw nb::value_error(
-        fmt::format("{}: it has {} dimensions, not 1", name, array.ndim()).c_str());
+        fmt::format("{}: the array has {} dimensions, expected 1", name, array.ndim()).c_str());
   return integers<std::int64_t>(array, name, "integers");
 }
 

@@ -183,9 +183,10 @@ nb::tuple match_cell(const Numbers& overlaps, const Numbers& thresholds, const N
   const std::size_t t_count = thresholds.size(), d_count = dt_ids.size(), g_count = gt_ids.size();
   if (overlaps.size() != d_count * g_count)
     throw nb::value_error(
-        fmt::format("ious: {} x {} are needed, not {}", d_count, g_count, overlaps.size()).c_str());
+        fmt::format("ious: expected {} x {} values, not {}", d_count, g_count, overlaps.size())
+            .c_str());
   if (ignored.size() != g_count || crowd.size() != g_count)
-    throw nb::value_error("as many flags as objects are needed");
+    throw nb::value_error("expected one flag per object");
   std::vector<double> dt_matches(t_count * d_count, 0), gt_matches(t_count * g_count, 0);
   std::vector<std::uint8_t> dt_ignored(t_count * d_count, 0);
   for (std::size_t t = 0; t < t_count; ++t) {
@@ -246,7 +247,8 @@ void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes
   const std::size_t count = score.size();
   const auto expect = [&](const char* name, std::size_t size) {
     if (size != count)
-      throw nb::value_error(fmt::format("{}{} are {}, scores {}", of, name, size, count).c_str());
+      throw nb::value_error(
+          fmt::format("{}number of {} is {}, number of scores {}", of, name, size, count).c_str());
   };
   const bool has_boxes = boxes.is_valid() && !(boxes.ndim() == 1 && boxes.shape(0) == 0 && count);
   const std::vector<double> box =
@@ -272,7 +274,7 @@ void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes
     const bool bytes =
         bitmaps.dtype() == nb::dtype<std::uint8_t>() || bitmaps.dtype() == nb::dtype<bool>();
     if (!bytes || bitmaps.ndim() != 3)
-      throw nb::value_error((of + "masks: (D, H, W) of bool or uint8 are needed").c_str());
+      throw nb::value_error((of + "masks: expected an array (D, H, W) of bool or uint8").c_str());
     expect("masks", bitmaps.shape(0));
   }
 
@@ -326,7 +328,7 @@ void bind_evaluation(nb::module_& module) {
           "iou_type"_a, "iou_thrs"_a, "rec_thrs"_a, "areas"_a, "area_names"_a, "max_dets"_a,
           "use_cats"_a, "cat_ids"_a, "sigmas"_a = std::vector<double>(), "federated"_a = false,
           "areas: low, high of each range in turn.");
-  nb::class_<Run>(module, "Run", "Detections and the data set that they are held against.")
+  nb::class_<Run>(module, "Run", "Detections and the data set to evaluate them against.")
       .def(
           "__init__",
           [](Run* self, const Truth& truth, std::shared_ptr<const Found> found,
@@ -337,7 +339,7 @@ void bind_evaluation(nb::module_& module) {
           "truth"_a, "found"_a, "options"_a, "image_ids"_a)
       .def("evaluate", &evaluate,
            "precision (T, R, K, A, M), recall (T, K, A, M), scores, stats and more.")
-      .def("details", &details, "image_ids"_a, "What was matched with what, as flat arrays.");
+      .def("details", &details, "image_ids"_a, "Matches of detections and objects as flat arrays.");
   module.def("match_cell", &match_cell, "overlaps"_a, "thresholds"_a, "dt_ids"_a, "gt_ids"_a,
              "ignored"_a, "crowd"_a, "Matches (T, D), (T, G) and ignored (T, D) of a cell.");
   nb::class_<ImageEvaluator>(module, "Evaluator", "Takes detections image by image.")

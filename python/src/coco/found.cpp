@@ -165,7 +165,8 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       one.image_id = id;
       one.area = ordered_of(keys().area.get(dict, place), "area", place);
       const std::int64_t own = id_of(keys().id.get(dict, place), "id", place);
-      if (own <= 0) throw Unusual(place.text() + ": an id below 1 leaves what it hits free");
+      if (own <= 0)
+        throw Unusual(place.text() + ": an id below 1 does not mark the matched object as taken");
       Shape shape;
       if (task == Task::segm) {
         shape = shape_of(keys().segmentation.get(dict, place), place);

@@ -51,12 +51,12 @@ void read_keypoints(PyObject* value, const Place& place, std::vector<double>& ke
   const Items numbers(value, "keypoints", place);
   const std::size_t count = numbers.size();
   if (count % 3 != 0 || count > 3 * UINT16_MAX)
-    fail_value(place, fmt::format("'keypoints' has {} numbers; they are x y v of each", count));
+    fail_value(place, fmt::format("'keypoints' has {} numbers; expected x y v per point", count));
   keypoints.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     PyObject* number = numbers[i];
     if (!is_plain_number(number) && !PyFloat_Check(number) && !PyLong_Check(number))
-      throw Unusual(place.text() + ": 'keypoints' holds numbers of another kind");
+      throw Unusual(place.text() + ": 'keypoints' contains numbers of another type");
     keypoints[i] = number_of(number, "keypoints", place);
   }
 }

@@ -97,7 +97,7 @@ using Bitmaps = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::device::cpu>;
 nb::list encode(const Bitmaps& bitmaps) {
   const std::size_t count = bitmaps.shape(0), height = bitmaps.shape(1), width = bitmaps.shape(2);
   if (height * width > UINT32_MAX)
-    throw nb::value_error(fmt::format("bimask: {} x {} pixels are too many; run lengths count to "
+    throw nb::value_error(fmt::format("bimask: {} x {} pixels exceed the limit of run lengths, "
                                       "4294967295",
                                       height, width)
                               .c_str());
@@ -133,8 +133,9 @@ Array<std::uint8_t> decode(const nb::object& objects) {
   const std::uint32_t height = masks[0].height, width = masks[0].width;
   for (std::size_t i = 0; i < masks.size(); ++i)
     if (masks[i].height != height || masks[i].width != width)
-      fail_value({"rleObjs", i}, fmt::format("its size is {} x {}, that of rleObjs[0] {} x {}",
-                                             masks[i].height, masks[i].width, height, width));
+      fail_value({"rleObjs", i},
+                 fmt::format("size {} x {} differs from the size of rleObjs[0], {} x {}",
+                             masks[i].height, masks[i].width, height, width));
   const std::size_t pixels = std::size_t{height} * width;
   auto bitmaps = std::make_unique_for_overwrite<std::uint8_t[]>(pixels * masks.size());
   for_each(masks.size(), "rleObjs",

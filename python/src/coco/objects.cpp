@@ -53,7 +53,7 @@ const Keys& keys() {
 }
 
 PyObject* dict_at(PyObject* object, const Place& place) {
-  if (!PyDict_Check(object)) fail_type(place, "it is not a dict");
+  if (!PyDict_Check(object)) fail_type(place, "not a dict");
   return object;
 }
 
@@ -72,7 +72,7 @@ std::int64_t id_of(PyObject* value, const char* field, const Place& place) {
   } else {
     PyErr_Clear();
   }
-  throw Unusual(fmt::format("{}: '{}' is not a whole number of 64 bits", place.text(), field));
+  throw Unusual(fmt::format("{}: '{}' is not a 64-bit integer", place.text(), field));
 }
 
 double ordered_of(PyObject* value, const char* field, const Place& place) {

@@ -22,7 +22,8 @@ void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uin
   for (std::size_t i = 0; i < 2; ++i) {
     sides[i] = number_of(size[i], "size", place);
     if (sides[i] < 0 || sides[i] > UINT32_MAX || sides[i] != static_cast<std::uint32_t>(sides[i]))
-      fail_value(place, fmt::format("'size' holds {}, which is no number of pixels", sides[i]));
+      fail_value(place,
+                 fmt::format("'size' contains {}, which is not a number of pixels", sides[i]));
   }
   if (sides[0] * sides[1] > UINT32_MAX)
     fail_value(place, fmt::format("'size' is {} x {}: too many pixels for run lengths", sides[0],
@@ -52,7 +53,7 @@ coco::Rle runs_of(PyObject* dict, const Place& place) {
   for (std::size_t i = 0; i < runs.size() && sum <= pixels; ++i) {
     const double run = number_of(runs[i], "counts", place);
     if (run < 0 || run > UINT32_MAX || run != static_cast<std::uint32_t>(run))
-      fail_value(place, fmt::format("'counts' holds {}, which is no run of pixels", run));
+      fail_value(place, fmt::format("'counts' contains {}, which is not a run length", run));
     mask.counts.push_back(static_cast<std::uint32_t>(run));
     sum += mask.counts.back();
   }
@@ -65,8 +66,8 @@ coco::Rle runs_of(PyObject* dict, const Place& place) {
 coco::Polygon polygon_of(PyObject* coordinates, const Place& place) {
   const Items items(coordinates, "polygon", place);
   if (items.size() < 6 || items.size() % 2 == 1)
-    fail_value(place, fmt::format("a polygon has {} numbers; three or more points as x y are "
-                                  "needed",
+    fail_value(place, fmt::format("a polygon has {} numbers; expected x y of three or more "
+                                  "points",
                                   items.size()));
   coco::Polygon polygon(items.size());
   for (std::size_t i = 0; i < polygon.size(); ++i)

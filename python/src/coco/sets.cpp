@@ -104,7 +104,7 @@ void expect_fit(const coco::Dataset& truth, const coco::Image& image, std::uint3
     const auto mask = truth.runs.subspan(object.shape.first, 2);
     if (mask[0] == height && mask[1] == width) return;
   }
-  throw Error(fmt::format("{}: its mask is {} x {}, its image {} x {}", whose, height, width,
+  throw Error(fmt::format("{}: the mask is {} x {}, the image {} x {}", whose, height, width,
                           image_height, image_width));
 }
 
@@ -113,7 +113,7 @@ Task task_of(std::string_view iou_type) {
   if (iou_type == "segm") return Task::segm;
   if (iou_type == "keypoints") return Task::keypoints;
   throw nb::value_error(
-      fmt::format("iouType is '{}'; 'segm', 'bbox' and 'keypoints' are known", iou_type).c_str());
+      fmt::format("iouType is '{}'; expected 'segm', 'bbox' or 'keypoints'", iou_type).c_str());
 }
 
 void bind_sets(nb::module_& module) {
@@ -131,7 +131,7 @@ void bind_sets(nb::module_& module) {
             return std::ranges::any_of(t.set->annotations,
                                        [](const auto& object) { return object.id == 0; });
           },
-          "Whether an object has id 0, which as a match stands for none.")
+          "Whether an object has id 0, which means no match.")
       .def("__len__", [](const Truth& t) { return t.set->annotations.size(); });
   nb::class_<Found>(module, "Found", "Detections to evaluate. Immutable.")
       .def("__len__", [](const Found& f) { return f.all.size(); })
@@ -141,7 +141,7 @@ void bind_sets(nb::module_& module) {
                      return f.area == coco::AreaFrom::keypoints ? "keypoints" : "bbox";
                    })
       .def_prop_ro("image_ids", &image_ids, nb::rv_policy::move,
-                   "Those of detections, ascending, each once, int64.");
+                   "Distinct image ids of the detections, ascending, int64.");
   module.def("truth_of_index", &truth_of_index, "img_to_anns"_a, "anns"_a, "imgs"_a, "image_ids"_a,
              "category_ids"_a, "iou_type"_a, "federated"_a = false,
              "The objects of these images and categories (ascending ids).");
@@ -150,9 +150,9 @@ void bind_sets(nb::module_& module) {
   module.def("found_of_list", &found_of_list, "results"_a, "iou_type"_a, "areas"_a, "imgs"_a.none(),
              "truth"_a.none(), "The detections of a results list.");
   module.def("found_of_rows", &found_of_rows, "rows"_a, "single"_a,
-             "The detections of an array (N, 7); `single`: it came from one of float32.");
+             "The detections of an array (N, 7); `single`: it was converted from float32.");
   module.def("are_of_images", &are_of_images, "results"_a, "imgs"_a.none(), "truth"_a.none(),
-             "required"_a, "Whether each result is of an image that is there.");
+             "required"_a, "Whether the image of each result exists.");
   module.def("read_truth", &read_truth, "path"_a, "Reads an annotation file.");
   module.def("read_found", &read_found, "path"_a, "truth"_a.none(),
              "Reads a results file; `truth` gives the images' sizes.");

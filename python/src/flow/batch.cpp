@@ -49,8 +49,7 @@ nb::object bitmaps(nb::handle self, std::int64_t index) {
   const auto& batch = batch_of(self).batch();
   const auto images = static_cast<std::int64_t>(batch.size());
   if (index < -images || index >= images)
-    throw nb::index_error(
-        fmt::format("there is no image {} in a batch of {}", index, images).c_str());
+    throw nb::index_error(fmt::format("no image {} in a batch of {}", index, images).c_str());
   const auto i = static_cast<std::size_t>(index < 0 ? index + images : index);
   const auto& objects = batch.objects[i];
   const auto height = static_cast<std::size_t>(batch.images[i].height);
@@ -81,9 +80,9 @@ void add_batch(nb::module_& module) {
   nb::class_<PythonBatch>(
       module, "Batch",
       "N padded images and their objects. The arrays of pixels, boxes, labels, crowd flags and\n"
-      "segmentations are views of the memory that the flow's threads filled: nothing is copied,\n"
-      "and that memory is used again only once the batch and all its views are gone. It is the\n"
-      "caller's until then, to write to, too. Coordinates are pixels of the batch.")
+      "segmentations are views of the memory that the flow's threads filled, without a copy.\n"
+      "The memory is reused after the batch and all its views are released; until then the\n"
+      "caller may also write to it. Coordinates are pixels of the batch.")
       .def_prop_ro(
           "images",
           [](nb::handle self) {
@@ -135,7 +134,7 @@ void add_batch(nb::module_& module) {
           "column, zeros first}; or None.")
       .def("bitmaps", &bitmaps, nb::arg("image"),
            "(objects, height, width) bool: the masks of one image at its own size (`sizes`),\n"
-           "by COCO's rasteriser. IndexError for an image that the batch does not have.")
+           "by COCO's rasteriser. IndexError if the batch has no such image.")
       .def_prop_ro("image_ids", &image_ids, "(N,) int64")
       .def_prop_ro(
           "sizes",
@@ -163,13 +162,13 @@ void add_batch(nb::module_& module) {
           "(N, 2) float32: pixels of the batch per pixel of the file, in x and y.")
       .def_prop_ro(
           "number", [](nb::handle self) { return batch_of(self).number(); },
-          "From 0: of the training, or of the pass; the same on all ranks.")
+          "Number of the batch in the training or pass, from 0; equal on all ranks.")
       .def_prop_ro(
           "epoch", [](nb::handle self) { return batch_of(self).delivery().epoch; },
           "Epoch of its first image, from 0.")
       .def_prop_ro(
           "progress", [](nb::handle self) { return batch_of(self).delivery().progress; },
-          "Epochs up to and with this batch, over all ranks.")
+          "Epochs up to and including this batch, over all ranks.")
       .def_prop_ro(
           "cursor",
           [](nb::handle self) {
@@ -178,14 +177,14 @@ void add_batch(nb::module_& module) {
             for (const auto position : cursor.pending) pending.append(position);
             return nb::make_tuple(cursor.next, pending);
           },
-          "The place after this batch: the next position, and those before it that wait.")
+          "Position after this batch: the next sample, and earlier ones that are pending.")
       .def(
           "digest",
           [](nb::handle self) {
             const auto& batch = batch_of(self).batch();
             return without_gil([&] { return hex(millrace::digest(batch)); });
           },
-          "A hash of all that the batch holds, the one of `trainer bench dataflow --digest`.")
+          "Digest of the batch's contents, as in `trainer bench dataflow --digest`.")
       .def("__len__", [](nb::handle self) { return batch_of(self).batch().size(); })
       .def("__repr__", &text);
 }

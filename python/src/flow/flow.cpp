@@ -138,8 +138,7 @@ Config load_over(const std::string& file, const Config& given) {
 
 void check_share(Share share) {
   if (share.ranks < 1 || share.rank < 0 || share.rank >= share.ranks)
-    throw ConfigError(
-        fmt::format("rank {} of {} ranks: there is no such rank", share.rank, share.ranks));
+    throw ConfigError(fmt::format("invalid rank {} of {} ranks", share.rank, share.ranks));
 }
 
 std::uint64_t checked_seed(std::int64_t seed, const std::string& place) {

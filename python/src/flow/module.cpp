@@ -63,7 +63,7 @@ void make_sample(const nb::handle folder, std::int64_t train, std::int64_t val, 
   try {
     const auto path = to_config(folder, "make_sample(folder)");
     if (!std::holds_alternative<std::string>(path.data))
-      throw ConfigError("make_sample(folder): takes a path");
+      throw ConfigError("make_sample(folder): expected a path");
     Config table(Config::Table{}, {"make_sample"});
     for (const auto& [name, value] : {std::pair{"train", train}, {"val", val}, {"seed", seed}})
       table.set(name, {value, {fmt::format("make_sample({}=...)", name)}});

@@ -30,16 +30,16 @@ struct ServedOptions : RemoteOptions {
 
   void describe(Options& o) {
     RemoteOptions::describe(o);
-    o.add("memory", memory, "that batches which wait may take; 0: no bound",
+    o.add("memory", memory, "maximum memory of prefetched batches; 0 = unlimited",
           {.min = 0, .max = 1 << 24, .unit = "MiB"});
-    o.add("max_skipped", max_skipped, "share of an epoch's images that may be unusable",
+    o.add("max_skipped", max_skipped, "maximum share of unusable images per epoch",
           {.min = 0, .max = 1});
   }
   void check(const Config& table) const {
     DataOptions all;
     static_cast<RemoteOptions&>(all) = *this;
     all.check(table);
-    require(table, "source", !source.empty(), "names no data server");
+    require(table, "source", !source.empty(), "is empty; expected at least one data server");
   }
 };
 
@@ -114,7 +114,7 @@ void make_keys(nb::handle name) {
   try {
     const auto path = to_config(name, "make_keys(name)");
     if (!std::holds_alternative<std::string>(path.data))
-      throw ConfigError("make_keys(name): takes a path");
+      throw ConfigError("make_keys(name): expected a path");
     serving::make_keys(std::get<std::string>(path.data));
   } catch (...) {
     raise_in_python();

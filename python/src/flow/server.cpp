@@ -31,13 +31,14 @@ serving::DoorOptions read_door(const std::string& bind, const std::optional<std:
     door.allowed = serving::read_public_keys(allowed);
     if (door.allowed.empty())
       throw ConfigError(
-          "Server(allow=...): name the consumers' public keys, files or folders of them; without "
-          "one nobody may come in");
+          "Server(allow=...): empty, so no consumer could connect; list the consumers' public "
+          "keys, "
+          "or files or folders of them");
   } else if (bind.starts_with("tcp://") && !serving::is_local(bind) && !insecure) {
     throw ConfigError(fmt::format(
-        "Server(bind=...): other machines can reach {}, and without keys anyone there could have "
-        "the data. Give key and allow (millrace.serving.make_keys), or say insecure=True where "
-        "only friends are in the network",
+        "Server(bind=...): other machines can reach {}, and without keys any of them could read "
+        "the data. Set key and allow (millrace.serving.make_keys), or insecure=True in a trusted "
+        "network",
         bind));
   }
   return door;
@@ -50,7 +51,7 @@ class Server {
          bool insecure, std::int64_t consumers) {
     try {
       check_process();
-      if (consumers < 1) throw ConfigError("Server(consumers=...): there must be one at least");
+      if (consumers < 1) throw ConfigError("Server(consumers=...): expected at least 1");
       const auto given = given_options(options, "Server");
       without_gil([&] {
         const auto door = read_door(bind, key, allowed, insecure);
@@ -80,7 +81,7 @@ class Server {
     without_gil([&] {
       check_process();
       const std::unique_lock lock(running_, std::try_to_lock);
-      if (!lock) throw Error("this server runs already, in another thread");
+      if (!lock) throw Error("this server is already running in another thread");
       server_->run([&] {
         if (is_stopped_) return false;
         if (!sees_signals) return true;

@@ -58,7 +58,7 @@ class PythonSample {
     if (!sample_)
       throw nb::builtin_exception(
           nb::exception_type::runtime_error,
-          "this sample has gone on in the flow: it is a stage's while that is called");
+          "this sample was already returned to the flow; use it only during the call of the stage");
     return *sample_;
   }
   Sample& sample() { return const_cast<Sample&>(std::as_const(*this).sample()); }
@@ -80,7 +80,7 @@ class PythonSample {
     auto& image = sample().image;
     nb::ndarray<const std::uint8_t, nb::shape<-1, -1, 3>, nb::device::cpu> array;
     if (!nb::try_cast(value, array, /*convert=*/false) || array.size() == 0)
-      throw nb::type_error("image takes an array (height, width, 3) of uint8, RGB");
+      throw nb::type_error("image must be an array (height, width, 3) of uint8, RGB");
     cv::Mat pixels(static_cast<int>(array.shape(0)), static_cast<int>(array.shape(1)), CV_8UC3);
     for (int y = 0; y < pixels.rows; ++y) {
       const auto* from = array.data() + y * array.stride(0);
@@ -170,11 +170,11 @@ Message call(Functions& functions, std::size_t index, Message message, Rng& rng)
     if (is_bool(result)) {
       if (PyObject_IsTrue(result.ptr()) != 1) return {};
     } else if (!result.is(given)) {
-      throw Error(fmt::format(
-          "returned {}: return the sample, or whether to keep it (True or False)",
-          result.is_none() ? "None"
-                           : "another object of class " +
-                                 nb::cast<std::string>(result.type().attr("__qualname__"))));
+      throw Error(fmt::format("returned {}; expected the sample, True (keep it) or False (skip it)",
+                              result.is_none()
+                                  ? "None"
+                                  : "another object of class " +
+                                        nb::cast<std::string>(result.type().attr("__qualname__"))));
     }
     return Message::of(nb::cast<PythonSample&>(given).take());
   } catch (const nb::python_error& error) {
@@ -191,7 +191,7 @@ Message call(Functions& functions, std::size_t index, Message message, Rng& rng)
 struct PythonStageOptions {
   std::string function;
   void describe(Options& o) {
-    o.add("function", function, "the name of the function that the flow was given");
+    o.add("function", function, "name of the function given to the flow");
   }
 };
 
@@ -204,8 +204,8 @@ Stage python_stage(const Config& table, const DetectionContext& context) {
   const auto functions = functions_of_start;
   if (!context.only_checked && (!functions || index >= functions->all.size()))
     throw ConfigError(
-        fmt::format("{}: a stage of type \"python\" is a function in the `stages` "
-                    "of millrace.data.Flow; a file cannot name one",
+        fmt::format("{}: a stage of type \"python\" must be a function in `stages` of "
+                    "millrace.data.Flow; a file cannot define one",
                     table.origin.text()));
   return {name, MessageType::of<Sample>(), MessageType::of<Sample>(),
           Map{[=](Message message, Rng& rng) {
@@ -215,7 +215,7 @@ Stage python_stage(const Config& table, const DetectionContext& context) {
 }
 
 MILLRACE_REGISTER(detection_stages().add<PythonStageOptions>(
-    kName, "a function of Python, called with each sample", {python_stage}));
+    kName, "a Python function called with each sample", {python_stage}));
 
 template <class T>
 nb::tuple pair(T first, T second) {
@@ -231,15 +231,15 @@ TheirFunctions::~TheirFunctions() { functions_of_start = std::move(before_); }
 void add_sample(nb::module_& module) {
   nb::class_<PythonSample>(
       module, "Sample",
-      "One image on its way, as a function that is a stage gets it; it must not be kept. Arrays\n"
-      "that the function changes or sets are what the flow goes on with. Coordinates are pixels\n"
-      "of `image`.")
+      "One sample as passed to a function that is a stage; it must not be kept. The flow "
+      "continues\n"
+      "with the arrays that the function changes or sets. Coordinates are pixels of `image`.")
       .def_prop_ro("image_id", [](const PythonSample& self) { return self.sample().image_id; })
       .def_prop_ro("path", [](const PythonSample& self) { return self.sample().path; })
       .def_prop_ro(
           "original_size",
           [](const PythonSample& self) { return pair(self.sample().height, self.sample().width); },
-          "Height and width of the file's image; 0 where that is not known yet.")
+          "Height and width of the image in the file; 0 if not yet known.")
       .def_prop_rw(
           "image", &PythonSample::image,
           [](PythonSample& self, nb::handle value) { self.set_image(value); },

@@ -34,8 +34,8 @@ void check_process() {
   const auto process = working_process.load();
   if (process == 0 || process == ::getpid()) return;
   throw Error(fmt::format(
-      "this process was forked from process {}, which has made a flow; the threads of flows do not "
-      "live on in a child. Make the flow in the child alone, or start processes with "
+      "this process was forked from process {}, which had created a flow; threads of flows do not "
+      "survive a fork. Create the flow in the child only, or start processes with "
       "multiprocessing's \"spawn\" or \"forkserver\"",
       process));
 }
@@ -142,7 +142,7 @@ int Stream::clear(PyObject* self) {
 /// Waits a short time for a batch. Returns true at the end of the stream.
 bool Stream::take(std::optional<Delivery<Batch>>& delivery) {
   const std::lock_guard lock(mutex_);
-  if (is_closed_) throw Error("this flow has been closed");
+  if (is_closed_) throw Error("this flow is closed");
   if (kept_) {
     delivery = std::exchange(kept_, std::nullopt);
     return false;

@@ -29,7 +29,7 @@ std::string text_of_str(nb::handle value, const std::string& place) {
   try {
     return nb::cast<std::string>(nb::str(value));
   } catch (const std::exception&) {
-    refuse(place, "is no text that can be written as UTF-8");
+    refuse(place, "is not text that can be encoded as UTF-8");
   }
 }
 
@@ -37,7 +37,7 @@ Config table_of(nb::handle value, const std::string& place) {
   Config::Table table;
   for (const auto item : nb::cast<nb::dict>(value)) {
     if (!nb::isinstance<nb::str>(item.first))
-      refuse(place, fmt::format("has a key that is no text: {}",
+      refuse(place, fmt::format("has a key that is not a string: {}",
                                 nb::cast<std::string>(nb::repr(item.first))));
     const auto key = text_of_str(item.first, place);
     table.emplace_back(key, to_config(item.second, place));
@@ -53,7 +53,7 @@ Config to_config(nb::handle value, const std::string& place) {
   if (PyLong_Check(value.ptr())) {
     int overflow = 0;
     const auto number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-    if (overflow != 0) refuse(place, "is an integer beyond 64 bits");
+    if (overflow != 0) refuse(place, "is an integer of more than 64 bits");
     return {std::int64_t{number}, origin};
   }
   if (PyFloat_Check(value.ptr())) return {PyFloat_AsDouble(value.ptr()), origin};
@@ -70,8 +70,8 @@ Config to_config(nb::handle value, const std::string& place) {
   if (nb::hasattr(value, "__fspath__")) return to_config(value.attr("__fspath__")(), place);
   // NumPy values.
   if (nb::hasattr(value, "tolist")) return to_config(value.attr("tolist")(), place);
-  if (value.is_none()) refuse(place, "is None: leave the option out for its default");
-  refuse(place, fmt::format("takes numbers, text, lists and dicts, not '{}'", class_of(value)));
+  if (value.is_none()) refuse(place, "is None; omit the option for its default");
+  refuse(place, fmt::format("takes numbers, strings, lists and dicts, not '{}'", class_of(value)));
 }
 
 template <class T>
@@ -141,9 +141,9 @@ coco::Segmentation segmentation_from_python(nb::handle value) {
   }
   const auto dict = nb::cast<nb::dict>(value);
   if (!dict.contains("size") || !dict.contains("counts"))
-    throw Error("a mask in run lengths is {\"size\": (height, width), \"counts\": ...}");
+    throw Error("a run-length mask must be {\"size\": (height, width), \"counts\": ...}");
   const auto size = numbers_in<std::uint32_t>(dict["size"], 0, "a mask's size");
-  if (size.size() != 2) throw Error("a mask's size is (height, width)");
+  if (size.size() != 2) throw Error("a mask's size must be (height, width)");
   const nb::object counts = dict["counts"];
   if (nb::isinstance<nb::str>(counts))
     return coco::decode_counts(nb::cast<std::string>(counts), size[0], size[1]);
@@ -155,7 +155,7 @@ coco::Segmentation segmentation_from_python(nb::handle value) {
   std::uint64_t pixels = 0;
   for (const auto run : mask.counts) pixels += run;
   if (pixels != std::uint64_t{size[0]} * size[1])
-    throw Error(fmt::format("a mask's counts add up to {} pixels; it has {} x {}", pixels, size[1],
+    throw Error(fmt::format("a mask's counts add up to {} pixels, not to {} x {}", pixels, size[1],
                             size[0]));
   return mask;
 }
@@ -195,9 +195,9 @@ void raise_in_python() {
 void add_data_error(nb::module_& module) {
   data_error =
       PyErr_NewExceptionWithDoc("millrace.data.DataError",
-                                "An image that cannot be used. A function that is a stage raises "
-                                "it to leave its sample out,\n"
-                                "as `on_error` says; `next` raises it with on_error=\"fail\".",
+                                "An unusable image. A function that is a stage raises it to skip "
+                                "its sample,\n"
+                                "subject to `on_error`; `next` raises it if on_error=\"fail\".",
                                 PyExc_RuntimeError, nullptr);
   if (!data_error) throw nb::python_error();
   module.attr("DataError") = nb::borrow(data_error);

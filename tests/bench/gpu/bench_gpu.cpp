@@ -132,11 +132,11 @@ int measure(const std::string& recipe, const std::string& trace) {
 
 int main(int argc, char** argv) {
   using namespace millrace;
-  CLI::App app{"Measures what a GPU reaches", "bench_gpu"};
+  CLI::App app{"Measures the speed of a GPU", "bench_gpu"};
   std::string recipe, trace;
   millrace::testing::tested().add_options(app);
-  app.add_option("--recipe", recipe, "profile a training step of this configuration");
-  app.add_option("--trace", trace, "file for the timeline of these steps, for Perfetto");
+  app.add_option("--recipe", recipe, "configuration whose training step is profiled");
+  app.add_option("--trace", trace, "output file for the timeline of these steps (Perfetto)");
   CLI11_PARSE(app, argc, argv);
   start_logging();
   try {

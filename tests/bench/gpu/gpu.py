@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a GPU reaches, and how fast trainings of Mask R-CNN R50-FPN at 800/1333 run on it.
+"""The speed of a GPU, and how fast trainings of Mask R-CNN R50-FPN at 800/1333 run on it.
 
     tests/bench/gpu/gpu.py BIN [--only PART]... [--data DIR] [--small] [--device D --plugin FILE]
 
@@ -12,9 +12,9 @@ BIN is the folder of the programs, build/release/bin. The parts:
                  data set in COCO's layout) or the sample data set
     torchvision  the same step in torchvision, eager and compiled, if python3 has it
 
-Random weights say nothing of objects: pixels next to 0 keep proposals at their anchors, and a low
-threshold makes enough of them foreground for the full number of regions and masks of an image.
-A part that fails does not stop the others; the exit code is then 1.
+Weights are random: pixels close to 0 keep proposals at their anchors, and a low threshold makes
+enough of them foreground for the full number of regions and masks per image. If a part fails, the
+others still run, and the exit code is 1.
 """
 import argparse
 import json
@@ -162,7 +162,7 @@ height = {height}
         version, why = spent(["python3", "-c", "import torch, torchvision as tv; "
                               "print(torch.__version__, tv.__version__)"])
         if version is None:
-            return print(f"torchvision is left out: {why}", file=sys.stderr)
+            return print(f"skipping torchvision: {why}", file=sys.stderr)
         rows = []
         for mode in "eager", "compiled":
             for batch in [1] if self.small else [8, 12]:
@@ -171,7 +171,7 @@ height = {height}
                                   "--batch", str(batch), "--device",
                                   "cuda" if self.on_cuda else "cpu", *small])
                 if found is None:
-                    print(f"torchvision, {mode}, is left out: {why}", file=sys.stderr)
+                    print(f"skipping torchvision, {mode}: {why}", file=sys.stderr)
                     continue
                 rows.append({"mode": mode, "batch": batch, "images/s": found["images_per_s"],
                              "ms a step": 1e3 * found["step_s"],
@@ -186,9 +186,9 @@ def main():
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("bin")
     arguments.add_argument("--only", action="append", choices=parts, default=[])
-    arguments.add_argument("--data", help="a data set in COCO's layout")
+    arguments.add_argument("--data", help="data set in COCO layout")
     arguments.add_argument("--small", action="store_true",
-                           help="whether everything runs; the figures mean nothing")
+                           help="only check that everything runs; the values are meaningless")
     arguments.add_argument("--device", default="cuda")
     arguments.add_argument("--plugin", default="millrace_cuda.so")
     a = arguments.parse_args()

@@ -162,7 +162,7 @@ void add_tables(Tables& tables, const kineto::ProfilerResult& result, double who
         {"Operators on the host, with those that they call", &operators}})
     add_uses(tables, table, *uses, steps, whole_s);
   if (tested().on_cuda() && kernels.empty())
-    throw Error("the profiler sees no kernel: this libtorch's Kineto is built without CUPTI");
+    throw Error("the profiler recorded no kernel; this libtorch is built without CUPTI");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ ScaledRun train(const Arguments& arguments, const fs::path& runs, int ranks, std
         fmt::format("the training with {} failed:\n{}", counted(ranks, "rank"), read_file(log)));
   for (const auto& entry : fs::directory_iterator(output))
     return measured(report::read_run_files(entry.path()), ranks, images_per_step, kWarmUp);
-  throw Error(output.string() + ": the training left no run");
+  throw Error(output.string() + ": run folder of the training not found");
 }
 
 struct Row {
@@ -115,8 +115,10 @@ Json to_json(const std::vector<Row>& rows, const ScalingParts& parts, bool weak)
 }
 
 void print_table(const std::vector<Row>& rows, const ScalingParts& parts, bool weak) {
-  fmt::print("{:g} cores, {:g} of maths a rank, {:.1f} MB of gradients; images per {} kept\n\n",
-             parts.cores, parts.threads, parts.gradient_bytes / 1e6, weak ? "rank" : "step");
+  fmt::print(
+      "{:g} cores, compute threads per rank: {:g}, {:.1f} MB of gradients; constant images per "
+      "{}\n\n",
+      parts.cores, parts.threads, parts.gradient_bytes / 1e6, weak ? "rank" : "step");
   fmt::print("{:>5}{:>8}{:>11}{:>9}{:>11}{:>10}{:>12}{:>8}{:>8}{:>12}\n", "ranks", "images",
              "cores/rank", "s/step", "predicted", "images/s", "efficiency", "data", "sync",
              "CPU s/step");
@@ -131,8 +133,8 @@ void print_table(const std::vector<Row>& rows, const ScalingParts& parts, bool w
   }
   if (crowded)
     fmt::print(
-        "\nranks with less than a core for each thread take turns: their rows say nothing of a "
-        "machine that has the cores\n");
+        "\nranks with less than one core per thread share cores; their rows do not apply to a "
+        "machine with enough cores\n");
 }
 
 std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, ScalingParts& parts) {
@@ -166,21 +168,24 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
-      "The same training with several numbers of ranks, by mpirun, beside the cost model."};
+      "Runs a training with several numbers of ranks by mpirun, and compares with the cost model."};
   app.add_option("CONFIG", arguments.config)->required();
-  app.add_option("--set", arguments.settings, "of the configuration")
+  app.add_option("--set", arguments.settings, "setting of the configuration")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   app.add_option("--ranks", arguments.ranks, "numbers of ranks")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
-  app.add_option("--steps", arguments.steps, "steps measured, after three to warm up")
+  app.add_option("--steps", arguments.steps, "number of measured steps, after three for warm-up")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--weak", arguments.weak, "keep the images of a rank, not of a step");
-  app.add_option("--link-gbs", arguments.link_gbs, "GB/s between ranks, for the prediction");
-  app.add_option("--link-us", arguments.link_us, "latency between ranks, for the prediction");
-  app.add_option("--out", arguments.output, "keep the run folders in this folder");
+  app.add_flag("--weak", arguments.weak,
+               "keep the images per rank constant instead of those per step");
+  app.add_option("--link-gbs", arguments.link_gbs, "predicted bandwidth between ranks, in GB/s");
+  app.add_option("--link-us", arguments.link_us,
+                 "predicted latency between ranks, in microseconds");
+  app.add_option("--out", arguments.output,
+                 "folder for the run folders; default: a temporary folder");
   app.add_flag("--json", arguments.json, "print one JSON object");
   CLI11_PARSE(app, argc, argv);
   start_logging();
@@ -188,7 +193,7 @@ int run(int argc, char** argv) {
   auto runs = arguments.output;
   if (runs.empty()) {
     auto name = (fs::temp_directory_path() / "millrace-scaling-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw Error(name + " cannot be made");
+    if (!::mkdtemp(name.data())) throw Error(name + ": cannot create this folder");
     runs = name;
   }
   fs::create_directories(runs);

@@ -70,7 +70,7 @@ void print(const char* title, const std::vector<Comparison>& comparisons) {
 
 void print(const Parts& parts) {
   const auto buckets = parts.buckets();
-  fmt::print("\n{} images a GPU, {:.2f} ms each, {} buckets of gradients\n", parts.images,
+  fmt::print("\n{} images per GPU, {:.2f} ms each, {} buckets of gradients\n", parts.images,
              parts.image_ms, buckets.size());
   fmt::print("{:>6}{:>10}{:>10}{:>12}{:>10}{:>12}{:>12}{:>10}{:>9}\n", "GPUs", "step ms", "compute",
              "stragglers", "sync", "efficiency", "images/s", "cores", "servers");
@@ -95,7 +95,7 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
   const auto detector = session.make_detector(data.classes);
   const auto flow = session.plan(*detector, data).start_data({});
   const auto batch = flow->next();
-  if (!batch) throw Error("the data has no batch to measure with");
+  if (!batch) throw Error("no batch in the data");
 
   struct Seen {
     std::string part;
@@ -144,30 +144,31 @@ void print_gradients(const std::string& file, const std::vector<std::string>& se
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Predicts training on 1 to 512 GPUs from measured parts."};
+  CLI::App app{"Predicts the speed of training on 1 to 512 GPUs from measured parts."};
   Parts parts{.image_ms = mlperf_h100().image_s * 1e3, .spread = fitted_spread()};
   std::string config;
   std::vector<std::string> settings;
   const auto add = [&](const char* name, auto& value, const char* doc) {
     app.add_option(name, value, doc)->capture_default_str()->check(CLI::NonNegativeNumber);
   };
-  add("--image-ms", parts.image_ms, "an image, forwards and backwards");
-  add("--fixed-ms", parts.fixed_ms, "a step, whatever its batch");
-  add("--spread", parts.spread, "standard deviation of an image's time, as a share of it");
+  add("--image-ms", parts.image_ms, "time of an image, forward and backward");
+  add("--fixed-ms", parts.fixed_ms, "time of a step that does not depend on its batch");
+  add("--spread", parts.spread, "standard deviation of an image's time, as a fraction of it");
   add("--images", parts.images, "a GPU");
-  add("--gpus-per-node", parts.gpus_per_node, "that --within speaks of");
+  add("--gpus-per-node", parts.gpus_per_node, "number of GPUs per node");
   add("--within-gbs", parts.within_gbs, "bus bandwidth within a node, GB/s");
   add("--within-us", parts.within_us, "latency of a hop within a node");
   add("--between-gbs", parts.between_gbs, "bandwidth of a node's network, GB/s");
   add("--between-us", parts.between_us, "latency of a hop between nodes");
-  add("--bucket-mb", parts.bucket_mb, "a bucket of gradients");
+  add("--bucket-mb", parts.bucket_mb, "size of a gradient bucket");
   add("--gradient-bytes", parts.gradient_bytes, "a value: 4 fp32, 2 fp16 or bf16");
-  add("--server-cores", parts.server.cores, "of a data server");
-  add("--images-per-core", parts.server.images_per_core_s, "a second: trainer bench dataflow");
+  add("--server-cores", parts.server.cores, "number of cores of a data server");
+  add("--images-per-core", parts.server.images_per_core_s,
+      "images per second and core (trainer bench dataflow)");
   add("--server-gbs", parts.server_gbs, "bandwidth of a data server's network, GB/s");
-  app.add_option("--gradients", config, "measure the gradients of this configuration's model")
+  app.add_option("--gradients", config, "configuration whose model's gradients are measured")
       ->type_name("CONFIG");
-  app.add_option("--set", settings, "of the configuration")->type_name("KEY=VALUE");
+  app.add_option("--set", settings, "setting of the configuration")->type_name("KEY=VALUE");
   CLI11_PARSE(app, argc, argv);
   start_logging();
   if (!config.empty()) {

@@ -44,7 +44,7 @@ ScaledRun measured(const report::RunFiles& run, int ranks, std::int64_t images_p
   auto step_s = values_of(run, "time/images_per_s", warm_up);
   if (step_s.empty())
     throw Error(
-        fmt::format("{} has no steps after the {} to warm up", run.folder.string(), warm_up));
+        fmt::format("{} has no steps after {} warm-up steps", run.folder.string(), warm_up));
   for (auto& value : step_s) value = static_cast<double>(images_per_step) / value;
   ScaledRun result{.ranks = ranks, .images_per_step = images_per_step, .step_s = mean(step_s)};
   const auto sync_s = values_of(run, "time/sync_s", warm_up);
@@ -62,8 +62,8 @@ ScaledRun measured(const report::RunFiles& run, int ranks, std::int64_t images_p
   result.cpu_s = (all_cpu_s - ranks * part(run, "start", "cpu_s")) / steps;
   return result;
 } catch (const nlohmann::json::exception& problem) {
-  throw Error(fmt::format("{}: its record says not what the steps took ({})", run.folder.string(),
-                          problem.what()));
+  throw Error(fmt::format("{}: durations of steps not found in the record ({})",
+                          run.folder.string(), problem.what()));
 }
 
 double efficiency(const ScaledRun& run, const ScaledRun& first) {

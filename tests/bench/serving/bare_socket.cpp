@@ -115,7 +115,7 @@ class BareSocket final : public Way {
 
 std::unique_ptr<Way> open_bare_socket(const Load& load) {
   if (load.consumers != 1 || load.servers != 1)
-    throw ConfigError("a bare socket has one consumer and one server");
+    throw ConfigError("a bare socket supports one consumer and one server");
   return std::make_unique<BareSocket>(load);
 }
 

@@ -68,7 +68,7 @@ class Ready final : public NumberedFlow<Batch> {
 serving::KeyPair new_key_pair() {
   std::array<char, 41> public_key{}, secret_key{};
   if (::zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
-    throw Error("libzmq has no CURVE");
+    throw Error("libzmq is built without CURVE");
   return {public_key.data(), secret_key.data()};
 }
 

@@ -15,7 +15,7 @@
 namespace millrace::bench {
 
 ServingProcess::ServingProcess(const std::function<void()>& serve) : id_(::fork()) {
-  if (id_ < 0) throw Error("bench_serving: no process can be started");
+  if (id_ < 0) throw Error("bench_serving: cannot start a process");
   if (id_ > 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {

@@ -10,6 +10,7 @@
 namespace millrace::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -49,18 +50,19 @@ std::vector<EventLog> two_ranks(double ahead_s) {
   return {a, b};
 }
 
-TEST(LateRanks, AreThoseThatWaitedTheShortest) {
+TEST(LateRanks, FindsRankThatWaitedShortest) {
   for (const double ahead_s : {0., -3600., 7.}) {
     const auto late = who_was_late(two_ranks(ahead_s));
     ASSERT_EQ(late.size(), 1U) << "half a millisecond is no delay";
     EXPECT_EQ(late[0].of, "step 5");
     EXPECT_THAT(late[0].late, ElementsAre(1));
     EXPECT_NEAR(late[0].seconds, 3, 1e-6);
-    EXPECT_EQ(late[0].doing, "waits for data; 'decode' worked on /photos/slow.jpg for 5.9 s");
+    EXPECT_THAT(late[0].doing, AllOf(HasSubstr("waits for data; 'decode'"),
+                                     HasSubstr("/photos/slow.jpg"), HasSubstr("5.9 s")));
   }
 }
 
-TEST(LateRanks, AreThoseThatHaveNotCome) {
+TEST(LateRanks, FindsMissingRank) {
   Log a(0, 0), b(1, 60), c(2, 0);
   for (auto* log : {&a, &b, &c}) log->add("exchange", "agreement", "step 1", 10, 11, 0);
   a.add("exchange", "agreement", "step 2", 40, kGoesOn, 1);
@@ -72,20 +74,20 @@ TEST(LateRanks, AreThoseThatHaveNotCome) {
   EXPECT_TRUE(late[0].goes_on);
   EXPECT_THAT(late[0].late, ElementsAre(1));
   EXPECT_EQ(late[0].seconds, 60);
-  EXPECT_THAT(late[0].doing,
-              HasSubstr("callback 'evaluate' in trigger; 'detect' has worked on images 7, 8"));
+  EXPECT_THAT(late[0].doing, AllOf(HasSubstr("callback 'evaluate' in trigger; 'detect'"),
+                                   HasSubstr("images 7, 8")));
 }
 
-TEST(LateRanks, MayBeUnknown) {
+TEST(LateRanks, ReportsUnknownActivity) {
   Log a(0, 0), killed(1, 0);
   a.add("exchange", "agreement", "step 2", 40, kGoesOn, 1);
   const auto late = who_was_late({a, killed});
   ASSERT_EQ(late.size(), 1U);
   EXPECT_THAT(late[0].late, ElementsAre(1));
-  EXPECT_EQ(late[0].doing, "nothing is known of it");
+  EXPECT_EQ(late[0].doing, "unknown");
 }
 
-TEST(LateRanks, AreNotMadeUpOfLogsThatBeginLater) {
+TEST(LateRanks, IgnoresLogsThatBeginLater) {
   Log a(0, 0), b(1, 0);
   for (int step = 0; step < 9; ++step) {
     const auto of = "step " + std::to_string(step);
@@ -97,7 +99,7 @@ TEST(LateRanks, AreNotMadeUpOfLogsThatBeginLater) {
   EXPECT_TRUE(who_was_late({alone}).empty());
 }
 
-TEST(LateRanks, AreReadFromWhatEventsAreWrittenAs) {
+TEST(LateRanks, ReadsWrittenEvents) {
   const auto json = Json::parse(R"x({"traceEvents":[
 {"ph":"M","name":"process_name","pid":3,
  "args":{"name":"rank 3 (b)","host":"b","process":4,"why":"SIGTERM","written":2000000.000

@@ -80,7 +80,7 @@ std::size_t threads_alive() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST(Engine, GivesTheSameForAnyNumberOfThreadsAndInFlight) {
+TEST(Engine, GivesSameItemsForAnyThreads) {
   for (const auto on_error : {OnError::skip, OnError::replace}) {
     FlowOptions options{.seed = 7,
                         .shuffle = {true},
@@ -98,14 +98,14 @@ TEST(Engine, GivesTheSameForAnyNumberOfThreadsAndInFlight) {
   }
 }
 
-TEST(Engine, GivesEachSampleOnceAnEpoch) {
+TEST(Engine, GivesEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap}) {
     const auto all = drain(*mill({.seed = 3, .shuffle = {true}, .epochs = 3, .partial = partial}));
     EXPECT_THAT(numbers(all), UnorderedElementsAreArray(count_to(53, 3)));
   }
 }
 
-TEST(Engine, ShufflesEachEpochAnew) {
+TEST(Engine, ShufflesEveryEpoch) {
   const auto flow = from(Numbers{20}).start({.seed = 3, .shuffle = {true}, .epochs = 2});
   const auto both = drain(*flow);
   const std::vector first(both.begin(), both.begin() + 20), second(both.begin() + 20, both.end());
@@ -114,12 +114,12 @@ TEST(Engine, ShufflesEachEpochAnew) {
   EXPECT_THAT(first, UnorderedElementsAreArray(second));
 }
 
-TEST(Engine, KeepsTheOrderOfTheSourceUnlessToldToShuffle) {
+TEST(Engine, KeepsSourceOrderByDefault) {
   EXPECT_EQ(drain(*from(Numbers{20}).map(roll).start({.threads = 8})).back().number, 19);
   EXPECT_EQ(drain(*from(Numbers{20}).start({})), count_to(20));
 }
 
-TEST(Engine, KeepsPartialGroupsAtTheEndOfEachEpoch) {
+TEST(Engine, KeepsPartialGroupsAtEpochEnd) {
   const auto flow = mill({.seed = 3, .shuffle = {true}, .epochs = 2, .partial = Partial::keep});
   std::vector<std::int64_t> first_epoch;
   while (auto item = flow->next()) {
@@ -129,18 +129,18 @@ TEST(Engine, KeepsPartialGroupsAtTheEndOfEachEpoch) {
   EXPECT_THAT(first_epoch, UnorderedElementsAreArray(count_to(53)));
 }
 
-TEST(Engine, WrapsPartialGroupsIntoTheNextEpoch) {
+TEST(Engine, WrapsPartialGroupsIntoNextEpoch) {
   const auto flow = mill({.seed = 3, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap});
   for (int i = 0; i < 60; ++i) EXPECT_THAT(flow->next()->value, SizeIs(4));
 }
 
-TEST(Engine, EndsAtOnceForARankWithoutSamples) {
+TEST(Engine, EndsForRankWithoutSamples) {
   EXPECT_THAT(drain(*from(Numbers{1}).start({.rank = 1, .ranks = 2})), IsEmpty());
 }
 
 struct Resume : ::testing::TestWithParam<std::tuple<Partial, std::int64_t>> {};
 
-TEST_P(Resume, FromEveryBatchBoundaryGivesTheSameRest) {
+TEST_P(Resume, GivesSameRestFromEveryBatch) {
   const auto [partial, ranks] = GetParam();
   FlowOptions options{.seed = 11,
                       .shuffle = {true},
@@ -175,22 +175,22 @@ INSTANTIATE_TEST_SUITE_P(Engine, Resume,
                          ::testing::Combine(::testing::Values(Partial::keep, Partial::wrap),
                                             ::testing::Values(1, 2)));
 
-TEST(Engine, ProgressCountsEpochs) {
+TEST(Engine, ReportsProgressInEpochs) {
   const auto flow = from(Numbers{10}).start({.epochs = 2});
   for (int i = 1; i <= 20; ++i) EXPECT_DOUBLE_EQ(flow->next()->progress, i / 10.0);
 }
 
-TEST(Engine, RunsWithAsFewInFlightAsItAllows) {
+TEST(Engine, RunsWithMinimumInFlight) {
   EXPECT_EQ(numbers(drain(*mill({.epochs = 4, .threads = 2, .in_flight = 4}))).size(), 4U * 53);
 }
 
-TEST(Engine, RefusesTooFewInFlight) {
+TEST(Engine, RejectsTooFewInFlight) {
   EXPECT_THAT(
       [&] { mill({.in_flight = 3}); },
-      ThrowsMessage<ConfigError>(HasSubstr("in_flight = 3 would hang: a group of 4 samples")));
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("in_flight = 3"), HasSubstr("4 samples"))));
 }
 
-TEST(Engine, NeverHasMoreInFlightThanTickets) {
+TEST(Engine, KeepsInFlightWithinTickets) {
   std::atomic<int> inside = 0, most = 0;
   const auto flow = from(Numbers{200})
                         .map([&](std::int64_t number) {
@@ -209,7 +209,7 @@ std::int64_t no_sevens(std::int64_t number) {
   return number;
 }
 
-TEST(Faults, SkipLeavesOutAndCounts) {
+TEST(Faults, SkipOmitsAndCounts) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.2});
   EXPECT_THAT(drain(*flow),
@@ -220,17 +220,16 @@ TEST(Faults, SkipLeavesOutAndCounts) {
   EXPECT_EQ(report.skipped_reasons[1], "epoch 0, sample 7, stage 'sieve': grain 7: is a seven");
 }
 
-TEST(Faults, SkipEndsWhereTheBudgetIsSpent) {
+TEST(Faults, SkipFailsAboveMaximum) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
-  EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(::testing::ContainsRegex(
-                  "3 samples of epoch 0 cannot be used.*grain 14: is a seven")));
+  EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(::testing::ContainsRegex(
+                                         "3 samples of epoch 0 .*grain 14: is a seven")));
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Faults, FailArrivesAtItsPlaceInTheOrder) {
+TEST(Faults, FailKeepsItsPlaceInOrder) {
   const auto flow = from(Numbers{40})
                         .map([](std::int64_t n, Rng& rng) { return roll(n, rng).number; })
                         .map("sieve", [](std::int64_t n) { return n == 0 ? n : no_sevens(n); })
@@ -240,7 +239,7 @@ TEST(Faults, FailArrivesAtItsPlaceInTheOrder) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Faults, ReplaceTakesTheNextUsableOfTheOrder) {
+TEST(Faults, ReplaceUsesNextUsableSample) {
   const auto flow = from(Numbers{16})
                         .map("sieve", no_sevens)
                         .start({.threads = 2, .on_error = OnError::replace, .max_skipped = 0.2});
@@ -248,7 +247,7 @@ TEST(Faults, ReplaceTakesTheNextUsableOfTheOrder) {
   EXPECT_EQ(flow->report().skipped, 3);
 }
 
-TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
+TEST(Faults, OtherExceptionsReportTheirPlace) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
                           .map("weigh",
@@ -264,7 +263,7 @@ TEST(Faults, AnyOtherExceptionKeepsItsPlaceAndSaysWhere) {
   }
 }
 
-TEST(Faults, AfterTheGroupStageCostTheGroup) {
+TEST(Faults, DropGroupAfterGroupStage) {
   const auto flow = from(Numbers{12})
                         .group(3)
                         .map("pack",
@@ -277,7 +276,7 @@ TEST(Faults, AfterTheGroupStageCostTheGroup) {
   EXPECT_EQ(flow->report().skipped, 3);
 }
 
-TEST(Engine, LeavesNoThreadHoweverEarlyItStops) {
+TEST(Engine, LeavesNoThreadAfterEarlyStop) {
   { mill({.epochs = 0, .threads = 4})->next(); }
   const auto before = threads_alive();
   Rng rng{1};
@@ -289,7 +288,7 @@ TEST(Engine, LeavesNoThreadHoweverEarlyItStops) {
   EXPECT_LE(threads_alive(), std::max<std::size_t>(before, 9 + testing::kSanitizerThreads));
 }
 
-TEST(Engine, MovesMessagesOfAnyTypeEvenMoveOnly) {
+TEST(Engine, MovesMoveOnlyMessages) {
   const std::vector<std::string> words{"the", "mill", "race"};
   const auto flow =
       from(words)
@@ -315,7 +314,7 @@ struct NamedSource {
 
 class EngineThatHangs : public ::testing::TestWithParam<int> {};
 
-TEST_P(EngineThatHangs, NamesTheStageAndTheSample) {
+TEST_P(EngineThatHangs, ReportsStageAndSample) {
   const bool goes_on = GetParam() > 1;  // if the batches before it still arrive
   std::promise<void> open;
   const auto gate = open.get_future().share();
@@ -345,7 +344,7 @@ TEST_P(EngineThatHangs, NamesTheStageAndTheSample) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, EngineThatHangs, ::testing::Values(1, 2));
 
-TEST(Engine, ReportsWhatEachStageDid) {
+TEST(Engine, ReportsCountsOfEachStage) {
   const auto flow = mill({.threads = 2});
   drain(*flow);
   const auto report = flow->report();

@@ -25,7 +25,7 @@ std::map<std::int64_t, int> counts(const std::vector<std::int64_t>& samples) {
   return result;
 }
 
-TEST(Order, RepeatsEachSampleTheWholeNumberBelowOrAboveItsShare) {
+TEST(Order, RoundsRepeatsUpOrDown) {
   const std::vector<double> repeats = {1, 2.5, 0.25, 3, 0, 1.25};
   const Order order(6, repeats, 9, {true});
   ASSERT_EQ(order.size(), 8);
@@ -44,14 +44,14 @@ TEST(Order, RepeatsEachSampleTheWholeNumberBelowOrAboveItsShare) {
     EXPECT_NEAR(total[i] / double{kEpochs}, repeats[i], 0.05) << "sample " << i;
 }
 
-TEST(Order, NamesTheTurnsOfARepeatedSampleApart) {
+TEST(Order, NamesRepeatedTurnsApart) {
   const Order order(2, {3, 2}, 9, {true});
   std::set<std::uint64_t> names;
   for (std::int64_t place = 0; place < order.size(); ++place) names.insert(order.turn(place).name);
   EXPECT_EQ(names.size(), 5U);
 }
 
-TEST(Order, GivesFewerThanAllWhereSharesAreSmall) {
+TEST(Order, SkipsSamplesWithSmallShares) {
   const Order order(1000, std::vector<double>(1000, 0.1), 1, {true});
   ASSERT_EQ(order.size(), 100);
   EXPECT_EQ(counts(epoch(order, 0)).size(), 100U) << "all different";
@@ -61,7 +61,7 @@ TEST(Order, GivesFewerThanAllWhereSharesAreSmall) {
   EXPECT_EQ(seen.size(), 1000U) << "each in its time";
 }
 
-TEST(Order, ShufflesWindowsAndInsideThem) {
+TEST(Order, ShufflesWindowsAndTheirContents) {
   constexpr std::int64_t kWindow = 8;
   const Order order(45, {}, 5, {true, kWindow});
   const auto samples = epoch(order, 3);

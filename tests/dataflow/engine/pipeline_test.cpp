@@ -11,6 +11,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ContainsRegex;
 using testing::drain;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -68,47 +69,45 @@ std::string error_of(const std::string& toml) {
   return testing::message_of<ConfigError>([&] { words_through(toml); });
 }
 
-TEST(Pipeline, RunsTheStagesOfAListOfTables) {
+TEST(Pipeline, RunsStagesOfTables) {
   const auto flow = words_through(R"(stages = [ { type = "read" }, { type = "repeat", times = 3 },
                                                 { type = "pair" }, { type = "join" } ])");
   EXPECT_THAT(drain(*flow),
               ElementsAre("millmillmillraceracerace", "waterwaterwaterwheelwheelwheel"));
 }
 
-TEST(Pipeline, SaysWhichStagesDoNotFit) {
-  EXPECT_EQ(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
-            "words.toml:1:52: stage 3 'join' takes a group of Words, 'repeat' yields a Word");
-  EXPECT_EQ(error_of(R"(stages = [ { type = "repeat" } ])"),
-            "words.toml:1:12: stage 1 'repeat' takes a Word, the source yields an Index");
-  EXPECT_EQ(
-      error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
-      "words.toml:1:31: the last stage 'repeat' yields a Word; the flow must end in a string");
+TEST(Pipeline, ReportsStagesOfOtherTypes) {
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
+              ContainsRegex("^words.toml:1:52: .*'join' .*a group of Words.*'repeat' .*a Word$"));
+  EXPECT_THAT(error_of(R"(stages = [ { type = "repeat" } ])"),
+              ContainsRegex("^words.toml:1:12: .*'repeat' .*a Word.*source .*an Index$"));
+  EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat" } ])"),
+              ContainsRegex("^words.toml:1:31: .*'repeat' .*a Word.*a string$"));
 }
 
-TEST(Pipeline, RefusesASecondGroupStage) {
+TEST(Pipeline, RejectsSecondGroupStage) {
   auto plan = from(std::vector<int>{1, 2, 3}).group(2).group(2).plan();
   EXPECT_THAT([&] { check(plan); },
-              ::testing::ThrowsMessage<ConfigError>(HasSubstr("second stage that groups")));
+              ::testing::ThrowsMessage<ConfigError>(HasSubstr("second stage")));
 }
 
-TEST(Pipeline, RefusesToGroupByWhatTheSourceDoesNotHave) {
+TEST(Pipeline, RejectsGroupingBySomethingUnknown) {
   auto plan = from(std::vector<int>{1, 2, 3}).plan();
   const auto key = [](const Word& word) { return word.text.size() % 2; };
   plan.stages.push_back(group_stage<int, Word>("by_length", key, 2, 4));
-  EXPECT_THAT([&] { check(plan); },
-              ::testing::ThrowsMessage<ConfigError>(
-                  "stage 2 'by_length' groups by a Word, the source has an int"));
-  plan.about.reset();
   EXPECT_THAT([&] { check(plan); }, ::testing::ThrowsMessage<ConfigError>(
-                                        HasSubstr("the source says nothing of its samples")));
+                                        ContainsRegex("'by_length' .*a Word.*source .*an int$")));
+  plan.about.reset();
+  EXPECT_THAT([&] { check(plan); },
+              ::testing::ThrowsMessage<ConfigError>(HasSubstr("does not describe")));
 }
 
-TEST(Pipeline, NamesTheNearestStage) {
-  EXPECT_EQ(error_of("stages = [\n  { type = \"repaet\" } ]"),
-            "words.toml:2:3: unknown stage 'repaet'; did you mean 'repeat'?");
+TEST(Pipeline, SuggestsNearestStage) {
+  EXPECT_THAT(error_of("stages = [\n  { type = \"repaet\" } ]"),
+              ContainsRegex("^words.toml:2:3: .*'repaet'.*'repeat'"));
 }
 
-TEST(Pipeline, ChecksTheOptionsOfAStage) {
+TEST(Pipeline, ChecksStageOptions) {
   EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", times = 10 } ])"),
               HasSubstr("times"));
   EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat", tmies = 3 } ])"),
@@ -116,7 +115,7 @@ TEST(Pipeline, ChecksTheOptionsOfAStage) {
   EXPECT_THAT(error_of("stages = [ { times = 3 } ]"), HasSubstr("type = "));
 }
 
-TEST(Pipeline, RefusesOneThatReadsNothing) {
+TEST(Pipeline, RejectsPipelineWithoutReader) {
   EXPECT_THROW(check({0, {}}), ConfigError);
   EXPECT_THROW(check({3, {}}), ConfigError);
   EXPECT_THROW(check({3, {group_stage<Index>("group", 2)}}), ConfigError);

@@ -46,14 +46,14 @@ std::vector<std::map<T, std::int64_t>> counts_by_epoch(const SourcePtr<T>& sourc
   return counts;
 }
 
-TEST(Source, IsAListOrWhatAFunctionMakes) {
+TEST(Source, ReadsListsAndFunctions) {
   EXPECT_THAT(all_of(list<std::string>({"a", "b"})), ElementsAre("a", "b"));
   EXPECT_THAT(all_of(generate(3, [](std::int64_t i) { return i * i; })), ElementsAre(0, 1, 4));
   EXPECT_THAT(list<int>({})->repeats(), IsEmpty());
   EXPECT_THROW(generate(-1, [](std::int64_t i) { return i; }), std::invalid_argument);
 }
 
-TEST(Concat, GivesEverySampleOfEverySourceOnce) {
+TEST(Concat, GivesEverySampleOnce) {
   const auto all = concat<std::int64_t>({numbers(3), numbers(0), numbers(5, 10), numbers(1, 20)});
   EXPECT_THAT(all_of(all), ElementsAre(0, 1, 2, 10, 11, 12, 13, 14, 20));
   EXPECT_THAT(all->repeats(), IsEmpty());
@@ -64,12 +64,12 @@ TEST(Concat, GivesEverySampleOfEverySourceOnce) {
   EXPECT_THROW(concat<int>({}), std::invalid_argument);
 }
 
-TEST(Concat, KeepsTheRepeatsOfEachSource) {
+TEST(Concat, KeepsRepeatsOfEachSource) {
   EXPECT_THAT(concat<std::int64_t>({repeat(numbers(2), 3), numbers(1)})->repeats(),
               ElementsAre(3, 3, 1));
 }
 
-TEST(Mix, GivesEachSourceItsShareOfEveryEpoch) {
+TEST(Mix, GivesEachSourceItsShare) {
   const std::vector<double> weights = {0.5, 0.3, 0, 2.7};
   const auto mixed = mix<std::int64_t>(
       {numbers(7), numbers(400, 1000), numbers(50, 2000), numbers(90, 3000)}, weights);
@@ -86,22 +86,22 @@ TEST(Mix, GivesEachSourceItsShareOfEveryEpoch) {
   }
 }
 
-TEST(Mix, RefusesWeightsThatMakeNoSense) {
+TEST(Mix, RejectsInvalidWeights) {
   const auto mixed = [](std::vector<double> weights) {
     return mix<std::int64_t>({numbers(3), numbers(0)}, weights);
   };
-  for (const auto& [weights, why] : std::vector<std::pair<std::vector<double>, const char*>>{
-           {{1}, "2 sources are given 1 weights"},
-           {{0, 0}, "no source of a mix"},
-           {{1, 1}, "source 2 of a mix has a weight but no samples"},
-           {{-1, 1}, "cannot have the weight -1"},
-           {{std::nan(""), 1}, "cannot have the weight nan"}})
+  for (const auto& [weights, why] :
+       std::vector<std::pair<std::vector<double>, const char*>>{{{1}, "2 sources have 1 weights"},
+                                                                {{0, 0}, "all weights"},
+                                                                {{1, 1}, "source 2 of a mix"},
+                                                                {{-1, 1}, "weight -1"},
+                                                                {{std::nan(""), 1}, "weight nan"}})
     EXPECT_THAT(([&, &given = weights] { mixed(given); }),
                 ThrowsMessage<std::invalid_argument>(HasSubstr(why)));
   EXPECT_EQ(mixed({1, 0})->size(), 3);
 }
 
-TEST(Zip, PairsSamplesOfTheSameNumber) {
+TEST(Zip, PairsSamplesByNumber) {
   const auto pairs = zip(numbers(3), list<std::string>({"a", "b", "c"}));
   EXPECT_THAT(all_of(pairs), ElementsAre(std::pair(0, "a"), std::pair(1, "b"), std::pair(2, "c")));
   EXPECT_THAT(zip(repeat(numbers(2), 2), numbers(2))->repeats(), ElementsAre(2, 2));
@@ -110,25 +110,25 @@ TEST(Zip, PairsSamplesOfTheSameNumber) {
   EXPECT_THROW(zip(numbers(2), repeat(numbers(2), 2)), std::invalid_argument);
 }
 
-TEST(Select, KeepsWhatIsWantedAndItsRepeats) {
+TEST(Select, KeepsMatchesAndTheirRepeats) {
   const auto odd = [](std::int64_t i) { return i % 2 == 1; };
   EXPECT_THAT(all_of(select(numbers(7), odd)), ElementsAre(1, 3, 5));
   EXPECT_THAT(select(repeated(numbers(4), {1, 2, 3, 4}), odd)->repeats(), ElementsAre(2, 4));
   EXPECT_THROW(subset(numbers(3), {3}), std::invalid_argument);
 }
 
-TEST(Take, GivesTheFirst) {
+TEST(Take, ReturnsFirstSamples) {
   EXPECT_THAT(all_of(take(numbers(7), 3)), ElementsAre(0, 1, 2));
   EXPECT_EQ(take(numbers(7), 9)->size(), 7);
 }
 
-TEST(Repeat, GivesEachSampleSoManyTimesAnEpoch) {
+TEST(Repeat, RepeatsEachSample) {
   for (const auto& epoch : counts_by_epoch(repeat(numbers(11), 4), 3))
     for (const auto& [value, count] : epoch) EXPECT_EQ(count, 4) << value;
   EXPECT_THROW(repeat(numbers(3), 0), std::invalid_argument);
 }
 
-TEST(FixedSize, MakesAnEpochOfAnyLength) {
+TEST(FixedSize, MakesEpochsOfAnyLength) {
   for (const std::int64_t length : {1, 4, 10, 25}) {
     const auto flow = from(fixed_size(numbers(10), length)).start(shuffled(4));
     EXPECT_EQ(flow->epoch_size(), length);
@@ -140,7 +140,7 @@ TEST(FixedSize, MakesAnEpochOfAnyLength) {
   EXPECT_THROW(fixed_size(numbers(0), 10), std::invalid_argument);
 }
 
-TEST(RepeatFactor, FollowsTheFormulaOfLvis) {
+TEST(RepeatFactor, MatchesLvisFormula) {
   // Category 1 is in all four samples, 2 in two of them, 3 in one: f = 1, 0.5, 0.25.
   const std::vector<std::vector<int>> categories = {{1}, {1, 2, 2}, {3, 2, 1}, {1, 1}};
   const auto of = [&](std::int64_t i) { return categories[static_cast<std::size_t>(i)]; };
@@ -151,7 +151,7 @@ TEST(RepeatFactor, FollowsTheFormulaOfLvis) {
   EXPECT_THROW(repeat_factor(numbers(4), 0, of), std::invalid_argument);
 }
 
-TEST(Source, GivesTheSameForAnyNumberOfThreadsAndFromAnyCursor) {
+TEST(Source, GivesSameItemsForAnyThreads) {
   const auto source = fixed_size(
       mix<std::int64_t>(
           {concat<std::int64_t>({numbers(20), numbers(9, 100)}), repeat(numbers(5, 200), 3)},

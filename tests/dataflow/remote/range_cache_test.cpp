@@ -10,7 +10,7 @@ namespace {
 
 using testing::Scratch;
 
-TEST(RangeCache, GivesBackWhatItKeptAlsoToAnother) {
+TEST(RangeCache, ReturnsKeptRangesToOtherInstances) {
   const Scratch scratch;
   RangeCache cache(scratch / "cache", 1000);
   EXPECT_FALSE(cache.get("a"));
@@ -21,7 +21,7 @@ TEST(RangeCache, GivesBackWhatItKeptAlsoToAnother) {
   EXPECT_EQ(other.get("b"), std::string("\0second", 7));
 }
 
-TEST(RangeCache, IsNeverFullerThanAsked) {
+TEST(RangeCache, KeepsSizeWithinMaximum) {
   const Scratch scratch;
   const std::string part(40, 'x');
   for (int round = 0; round < 2; ++round) {
@@ -40,7 +40,7 @@ TEST(RangeCache, IsNeverFullerThanAsked) {
   EXPECT_TRUE(cache.get("new"));
 }
 
-TEST(RangeCache, GoesOnWithoutAPlaceToWrite) {
+TEST(RangeCache, ContinuesWithoutWritableFolder) {
   const Scratch scratch;
   RangeCache cache(scratch / "cache", 1000);
   std::filesystem::remove_all(scratch / "cache");

@@ -43,7 +43,7 @@ class SignedRequests : public Test {
                        {}};
 };
 
-TEST_F(SignedRequests, DoesSignOddKeysRegionsAndTokens) {
+TEST_F(SignedRequests, SignsOddKeysRegionsAndTokens) {
   for (int i = 0; i < 6; ++i) account_.keys->secret += "a/secret+key=";
   for (const std::string region : {"us-east-1", "eu-central-1"})
     for (const std::string token : {"", "a+token/of=a session"})
@@ -62,7 +62,7 @@ TEST_F(SignedRequests, RejectsOtherSecret) {
   EXPECT_EQ(get("s3://bucket/us-east-1/a").status, 403);
 }
 
-TEST(S3Place, DoesFindUrlOfKey) {
+TEST(S3Place, ReturnsUrlOfKey) {
   S3Account account{.keys = {}, .region = "eu-west-3", .endpoint = ""};
   EXPECT_EQ(s3_url("s3://b/x/y z", account), "https://b.s3.eu-west-3.amazonaws.com/x/y%20z");
   EXPECT_EQ(s3_url("s3://b.c/x", account), "https://s3.eu-west-3.amazonaws.com/b.c/x");
@@ -72,7 +72,7 @@ TEST(S3Place, DoesFindUrlOfKey) {
     EXPECT_THROW(s3_url(bad, account), ConfigError) << bad;
 }
 
-TEST(S3Account, DoesReadEnvironment) {
+TEST(S3Account, ReadsEnvironment) {
   const std::pair<const char*, const char*> variables[] = {
       {"AWS_ACCESS_KEY_ID", "an id"},      {"AWS_SECRET_ACCESS_KEY", "a secret"},
       {"AWS_SESSION_TOKEN", "a token"},    {"AWS_DEFAULT_REGION", "eu-west-3"},

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Assignment::Clock;
 
-TEST(ServingAssignment, EveryNumberArrivesOnceWhoeverComesAndGoes) {
+TEST(ServingAssignment, DeliversEveryNumberOnce) {
   Rng rng{3};
   Assignment assignment;
   auto now = Clock::time_point{};
@@ -56,7 +56,7 @@ TEST(ServingAssignment, EveryNumberArrivesOnceWhoeverComesAndGoes) {
   for (std::int64_t k = 0; k < head; ++k) ASSERT_EQ(first_answers[static_cast<std::size_t>(k)], k);
 }
 
-TEST(ServingAssignment, WhoAnswersFasterIsAskedMore) {
+TEST(ServingAssignment, FavoursFasterServers) {
   Assignment assignment;
   assignment.join(0);  // takes 1 ms
   assignment.join(1);  // takes 4 ms
@@ -80,7 +80,7 @@ TEST(ServingAssignment, WhoAnswersFasterIsAskedMore) {
   EXPECT_GT(answers[1], 500);
 }
 
-TEST(ServingAssignment, WhoWasSlowOnceIsTriedAgain) {
+TEST(ServingAssignment, RetriesSlowServers) {
   Assignment assignment;
   assignment.join(0);
   assignment.join(1);
@@ -107,7 +107,7 @@ TEST(ServingAssignment, WhoWasSlowOnceIsTriedAgain) {
   EXPECT_GE(asked, 2);
 }
 
-TEST(ServingAssignment, WhatIsOverdueIsAskedOfAnotherAsWell) {
+TEST(ServingAssignment, RequestsOverdueNumbersElsewhere) {
   Assignment assignment;
   assignment.join(0);
   auto now = Clock::time_point{} + 1h;
@@ -125,7 +125,7 @@ TEST(ServingAssignment, WhatIsOverdueIsAskedOfAnotherAsWell) {
   EXPECT_FALSE(assignment.arrived(0, 0, now + 24s));
 }
 
-TEST(ServingAssignment, WhatWasLostIsAskedForAgainOfTheSameServerToo) {
+TEST(ServingAssignment, RequestsLostNumbersAgain) {
   Assignment assignment;
   const auto now = Clock::time_point{} + 1h;
   assignment.join(0);
@@ -145,7 +145,7 @@ TEST(ServingAssignment, WhatWasLostIsAskedForAgainOfTheSameServerToo) {
   EXPECT_EQ(assignment.asked(0), 2U);
 }
 
-TEST(ServingAssignment, ALateAnswerOfOneWhoWasGivenUpIsWelcomeOnce) {
+TEST(ServingAssignment, AcceptsLateAnswerOnce) {
   Assignment assignment;
   assignment.join(0);
   const auto now = Clock::time_point{} + 1h;

@@ -34,15 +34,15 @@ class ServingFaults : public Test {
   std::deque<FaultyProxy> proxies_;
 };
 
-TEST_F(ServingFaults, DoesAskAgainForLostMessages) { expect_all({.drop = 0.03}, 300); }
+TEST_F(ServingFaults, RequestsLostMessagesAgain) { expect_all({.drop = 0.03}, 300); }
 
 TEST_F(ServingFaults, RejectsDamagedMessages) { expect_all({.corrupt = 0.01, .seed = 3}, 300); }
 
-TEST_F(ServingFaults, DoesWaitForLateMessages) { expect_all({.delay = 0.2}, 300); }
+TEST_F(ServingFaults, WaitsForLateMessages) { expect_all({.delay = 0.2}, 300); }
 
-TEST_F(ServingFaults, DoesCountDoubledMessagesOnce) { expect_all({.duplicate = 0.5}, 300); }
+TEST_F(ServingFaults, CountsDoubledMessagesOnce) { expect_all({.duplicate = 0.5}, 300); }
 
-TEST_F(ServingFaults, DoesDeliverUnderAllFaults) {
+TEST_F(ServingFaults, DeliversUnderAllFaults) {
   expect_all({.drop = 0.01,
               .corrupt = 0.005,
               .duplicate = 0.1,
@@ -52,7 +52,7 @@ TEST_F(ServingFaults, DoesDeliverUnderAllFaults) {
              400);
 }
 
-TEST_F(ServingFaults, DoesKeepMemoryOfFirstAnswer) {
+TEST_F(ServingFaults, KeepsMemoryOfFirstAnswer) {
   const auto flow = with({.duplicate = 1});
   std::deque<Delivery<Batch>> held;
   int first = 0;

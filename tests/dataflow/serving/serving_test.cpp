@@ -21,7 +21,7 @@ namespace {
 using namespace ::testing;
 using namespace std::chrono_literals;
 
-TEST(Serving, GivesTheBatchesOfAStreamInOrder) {
+TEST(Serving, ReturnsBatchesInOrder) {
   const ThreadServer server;
   const Stream stream{.seed = 7, .share = {1, 2}, .start = {20, {3, 5}}};
   const auto flow = connect({server.endpoint()}, stream);
@@ -29,12 +29,12 @@ TEST(Serving, GivesTheBatchesOfAStreamInOrder) {
   EXPECT_EQ(flow->epoch_size(), 100);
 }
 
-TEST(Serving, AServerThatIsNamedTwiceIsAsGoodAsTwo) {
+TEST(Serving, AcceptsServerNamedTwice) {
   const ThreadServer server;
   EXPECT_EQ(seen(*connect({server.endpoint(), server.endpoint()}), 100), expected_digests({}, 100));
 }
 
-TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
+TEST(Serving, SurvivesKilledAndRestartedServers) {
   const Sockets sockets;
   const Making making{.time = 500us};
   constexpr int kServers = 3, kBatches = 800;
@@ -71,7 +71,7 @@ TEST(Serving, ServersThatAreKilledAndRestartedChangeNothing) {
   EXPECT_GT(kills, 10);
 }
 
-TEST(Serving, AServerThatFreezesIsGivenUp) {
+TEST(Serving, GivesUpFrozenServer) {
   const Sockets sockets;
   ServerProcess frozen(sockets.endpoint(0), {});
   const ThreadServer other({.time = 1ms});
@@ -82,7 +82,7 @@ TEST(Serving, AServerThatFreezesIsGivenUp) {
   EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, taken));
 }
 
-TEST(Serving, AConsumerHasAsMuchComeAheadAsItsMemoryHolds) {
+TEST(Serving, PrefetchesWithinMemory) {
   const ThreadServer server;
   const auto bytes = static_cast<std::int64_t>(made_batch({}, 0).item->value.bytes());
   const auto expect_ahead = [&](serving::ConnectOptions options, std::int64_t most) {
@@ -101,7 +101,7 @@ TEST(Serving, AConsumerHasAsMuchComeAheadAsItsMemoryHolds) {
   expect_ahead({.memory = 1}, 1);
 }
 
-TEST(Serving, AServerThatJoinsLateGetsWork) {
+TEST(Serving, UsesServersThatJoinLate) {
   const Sockets sockets;
   const auto endpoint = sockets.endpoint(0);
   const ThreadServer first({.time = 2ms});
@@ -114,7 +114,7 @@ TEST(Serving, AServerThatJoinsLateGetsWork) {
   EXPECT_GE(flow->report().stages.at(1).items, 10);
 }
 
-TEST(Serving, AConsumerWithoutTheDataTakesThoseOfTheFirstServerAlone) {
+TEST(Serving, AcceptsOnlyDataOfFirstServer) {
   const ThreadServer first;
   auto facts = made_facts();
   facts["samples"] = "101";
@@ -129,7 +129,7 @@ TEST(Serving, AConsumerWithoutTheDataTakesThoseOfTheFirstServerAlone) {
   EXPECT_EQ(flow->report().stages.at(1).items, 0);
 }
 
-TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
+TEST(Serving, ReportsFailureInOrder) {
   const ThreadServer server({.broken = 7});
   const auto flow = connect({server.endpoint()});
   EXPECT_EQ(seen(*flow, 7), expected_digests({}, 7));
@@ -137,7 +137,7 @@ TEST(Serving, AFailureComesAtItsPlaceInTheOrder) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Serving, AConsumerThatPausesCostsTheServerNothing) {
+TEST(Serving, KeepsServerMemoryDuringPause) {
   const Sockets sockets;
   const Making making{.side = 600};  // 2 MB per batch
   const ServerProcess server(sockets.endpoint(0), making);
@@ -157,7 +157,7 @@ TEST(Serving, AConsumerThatPausesCostsTheServerNothing) {
   EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20, making, 40));
 }
 
-TEST(Serving, AConsumerThatIsGoneIsForgotten) {
+TEST(Serving, DropsConsumersThatExited) {
   const ThreadServer server;
   {
     const auto flow = connect({server.endpoint()});
@@ -167,7 +167,7 @@ TEST(Serving, AConsumerThatIsGoneIsForgotten) {
   EXPECT_TRUE(server.comes_to_have(0));
 }
 
-TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
+TEST(Serving, ReportsDifferingData) {
   const ThreadServer server;
   const auto mine = connect({server.endpoint()});
   seen(*mine, 3);
@@ -176,22 +176,20 @@ TEST(Serving, AConsumerOfOtherDataIsToldWhatDiffers) {
   const auto other = connect({server.endpoint()}, {}, facts);
   EXPECT_THAT([&] { other->next(); },
               ThrowsMessage<Error>(
-                  AllOf(HasSubstr("data.batch_size is 4 for the training and 2 for the server"),
-                        HasSubstr(server.endpoint()))));
+                  AllOf(ContainsRegex("data.batch_size .*4 .*2 "), HasSubstr(server.endpoint()))));
   EXPECT_EQ(seen(*mine, 3).size(), 3U);
 }
 
-TEST(Serving, WithoutAnyServerAnErrorNamesThemAll) {
+TEST(Serving, ReportsAllUnreachableServers) {
   const Sockets sockets;
   const auto flow = connect({sockets.endpoint(0), "tcp://127.0.0.1:1"}, {}, made_facts(), 1s);
-  EXPECT_THAT([&] { flow->next(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr(sockets.endpoint(0)),
-                                         HasSubstr("tcp://127.0.0.1:1: cannot be reached"),
-                                         HasSubstr("data.source_timeout"))));
+  EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(AllOf(HasSubstr(sockets.endpoint(0)),
+                                                                HasSubstr("tcp://127.0.0.1:1: "),
+                                                                HasSubstr("data.source_timeout"))));
   EXPECT_THROW(flow->epoch_size(), Error);
 }
 
-TEST(Serving, MoreConsumersThanThereIsRoomForWaitTheirTurn) {
+TEST(Serving, QueuesConsumersAboveMaximum) {
   const ThreadServer server({}, {.door = {.bind = "tcp://127.0.0.1:*"}, .most_consumers = 1});
   auto first = connect({server.endpoint()});
   seen(*first, 3);
@@ -214,7 +212,7 @@ std::int64_t mapped_shared_bytes() {
   return bytes;
 }
 
-TEST(SharedMemory, CarriesTheBatchesOfAServerOfTheSameHost) {
+TEST(SharedMemory, CarriesBatchesOnOneHost) {
   const Sockets sockets;
   const Making making{.side = 300};
   const ServerProcess server(sockets.endpoint(0), making);
@@ -226,7 +224,7 @@ TEST(SharedMemory, CarriesTheBatchesOfAServerOfTheSameHost) {
   EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing stays mapped";
 }
 
-TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
+TEST(SharedMemory, KeepsHeldBatchesUnchanged) {
   const Sockets sockets;
   const Making making{.side = 100};
   auto server = ServerProcess(sockets.endpoint(0), making);
@@ -248,7 +246,7 @@ TEST(SharedMemory, ABatchStaysAsItIsHoweverLongItIsHeldAndWhoeverDies) {
   check();
 }
 
-TEST(SharedMemory, AConsumerThatHoldsMuchGetsTheRestThroughTheConnection) {
+TEST(SharedMemory, FallsBackToConnectionWhenFull) {
   const Sockets sockets;
   const Making making{.side = 32};
   const ServerProcess server(sockets.endpoint(0), making);

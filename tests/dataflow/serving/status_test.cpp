@@ -73,18 +73,18 @@ TEST(ServerStatus, AnswersWithConsumersAndBytes) {
   EXPECT_GT(received_bytes(), 0);
 }
 
-TEST(ServerStatus, RejectsKeysThatAreNotAllowed) {
+TEST(ServerStatus, RejectsUnknownKeys) {
   const auto own = new_keys(), allowed = new_keys(), others = new_keys();
   const ThreadServer server(
       {}, {.door = {.bind = "tcp://127.0.0.1:*", .keys = own, .allowed = {allowed.public_key}}});
   EXPECT_EQ(ask(server.endpoint(), LinkKeys{own.public_key, allowed}).kind, Kind::answered);
   const auto refused = ask(server.endpoint(), LinkKeys{own.public_key, others});
   EXPECT_EQ(refused.kind, Kind::refused);
-  EXPECT_EQ(refused.why, "does not allow our key");
+  EXPECT_THAT(refused.why, HasSubstr("key"));
   EXPECT_NE(ask(server.endpoint(), {}, 1s).kind, Kind::answered);
 }
 
-TEST(ServerStatus, IsGoneWithTheServer) {
+TEST(ServerStatus, ReportsStoppedServer) {
   auto server = std::make_unique<ThreadServer>();
   const auto endpoint = server->endpoint();
   EXPECT_EQ(ask(endpoint).kind, Kind::answered);
@@ -92,7 +92,7 @@ TEST(ServerStatus, IsGoneWithTheServer) {
   EXPECT_EQ(ask(endpoint).kind, Kind::gone);
 }
 
-TEST(ServerStatus, AnswersBesideSilentServers) {
+TEST(ServerStatus, AnswersDespiteSilentServers) {
   const Mute mute;
   const ThreadServer server;
   const auto answers = ask_status({mute.endpoint(), server.endpoint()}, {}, 1s);

@@ -23,7 +23,7 @@ std::unique_ptr<ThreadServer> serve(const DataOptions& options,
       ServerOptions{.door = {.bind = std::move(bind)}, .memory = std::make_shared<SharedMemory>()});
 }
 
-TEST(ServedTrainFlow, IsTheFlowWithoutServersForEveryRankAndFromEveryCursor) {
+TEST(ServedTrainFlow, MatchesLocalFlow) {
   const TinyCoco coco(17);
   const auto one = serve(coco), other = serve(coco);
   DataOptions remote = coco;
@@ -41,7 +41,7 @@ TEST(ServedTrainFlow, IsTheFlowWithoutServersForEveryRankAndFromEveryCursor) {
     }
 }
 
-TEST(ServedTrainFlow, IsTheSameThoughServersComeAndGo) {
+TEST(ServedTrainFlow, MatchesLocalFlowDespiteRestarts) {
   const TinyCoco coco(17);
   const Sockets sockets;
   DataOptions remote = coco;
@@ -58,7 +58,7 @@ TEST(ServedTrainFlow, IsTheSameThoughServersComeAndGo) {
   }
 }
 
-TEST(ServedTrainFlow, NeedsNoDataOfItsOwn) {
+TEST(ServedTrainFlow, RunsWithoutLocalData) {
   const TinyCoco coco(17);
   const auto server = serve(coco);
   DataOptions remote = coco;
@@ -72,7 +72,7 @@ TEST(ServedTrainFlow, NeedsNoDataOfItsOwn) {
   EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 1), 10), seen(*here, 10));
 }
 
-TEST(ServedTrainFlow, OfAnotherDataSetIsRefused) {
+TEST(ServedTrainFlow, RejectsOtherDataSet) {
   const TinyCoco coco(17), larger(18);
   const auto server = serve(coco);
   DataOptions remote = larger;
@@ -81,7 +81,7 @@ TEST(ServedTrainFlow, OfAnotherDataSetIsRefused) {
   EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(HasSubstr("samples is ")));
 }
 
-TEST(ServedTrainFlow, TellsOfSamplesThatAreLeftOutAndEndsWhereTheyAreTooMany) {
+TEST(ServedTrainFlow, ReportsAndLimitsSkippedSamples) {
   const TinyCoco coco(17);
   for (int i = 0; i < 6; ++i) std::ofstream(coco.image(i)) << "no picture";
   DataOptions options = coco;
@@ -103,7 +103,7 @@ TEST(ServedTrainFlow, TellsOfSamplesThatAreLeftOutAndEndsWhereTheyAreTooMany) {
   EXPECT_THROW(while (limited->next()) continue, Error);
 }
 
-TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
+TEST(ServedTrainFlow, ComparesOnlyOptionsThatChangeBytes) {
   const TinyCoco coco(5);
   const auto train = open_train_data(coco, {});
   DataOptions other = coco;
@@ -116,7 +116,7 @@ TEST(ServedTrainFlow, OptionsThatChangeNoByteAreNoFacts) {
   other.flip = 0.25;
   other.short_side = {48};
   const auto differs = difference(batch_facts(other, {}, train), batch_facts(coco, {}, train));
-  EXPECT_THAT(differs, HasSubstr("data.flip is 0.25 for the training and 0.5 for the server"));
+  EXPECT_THAT(differs, ContainsRegex("data.flip .*0.25 .*0.5 "));
   EXPECT_THAT(differs, HasSubstr("data.short_side"));
 }
 

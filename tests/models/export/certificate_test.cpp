@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const SmallKind kMasks{"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"};
 
-TEST(Certificate, HoldsInputsAndTheDetectorsOwnOutputs) {
+TEST(Certificate, ContainsInputsAndOutputsOfDetector) {
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
   const auto model = exported(*detector, kMasks, scratch, {made_photo(120, 90, 1)});
@@ -33,19 +33,19 @@ TEST(Certificate, HoldsInputsAndTheDetectorsOwnOutputs) {
   EXPECT_NO_THROW(check_certificate(model));
 }
 
-TEST(Certificate, AnotherFileIsNoticed) {
+TEST(Certificate, RejectsOtherFiles) {
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
   const auto model = exported(*detector, kMasks, scratch, {made_photo(64, 64, 1)});
   auto bytes = read_file(model);
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
   scratch.file("model.onnx", bytes);
-  MILLRACE_EXPECT_ERROR(check_certificate(model), model, "is not the file");
+  MILLRACE_EXPECT_ERROR(check_certificate(model), model, "digest");
   MILLRACE_EXPECT_ERROR(check_certificate(scratch / "other.onnx"),
                         scratch / "other.certificate.json", "");
   scratch.file("model.certificate.json", "{}");
   MILLRACE_EXPECT_ERROR(check_certificate(model), scratch / "model.certificate.json",
-                        "no certificate");
+                        "not a certificate");
 }
 
 TEST(Certificate, RejectsNamesWithFolders) {
@@ -63,20 +63,20 @@ TEST(Certificate, RejectsNamesWithFolders) {
     }
 }
 
-TEST(Export, SoftNmsIsRefusedWithASentence) {
+TEST(Export, RejectsSoftNms) {
   const Scratch scratch;
   const SmallKind soft{"fasterrcnn", kFewProposals + "test.nms_type = 'linear'\n"};
   const auto detector = decided_detector(soft);
   EXPECT_THAT(message_of([&] { exported(*detector, soft, scratch, {}); }),
-              HasSubstr("soft-NMS (model.test.nms_type) has no operator in ONNX"));
+              HasSubstr("model.test.nms_type"));
 }
 
-TEST(Export, SeveralScalesAreRefusedForBatches) {
+TEST(Export, RejectsSeveralScalesForBatches) {
   const Scratch scratch;
   const SmallKind scales{"retinanet", "test.aug_scales = [1.0, 1.5]\n"};
   const auto detector = decided_detector(scales);
   EXPECT_THAT(message_of([&] { exported(*detector, scales, scratch, {}, {.padded = true}); }),
-              HasSubstr("one image at a time only"));
+              HasSubstr("model.test.aug_scales"));
 }
 
 class Mute final : public Detector {
@@ -91,13 +91,13 @@ class Mute final : public Detector {
   Parameters parameters_;
 };
 
-TEST(Export, ADetectorThatDoesNotDescribeItselfIsRefused) {
+TEST(Export, RejectsDetectorWithoutGraph) {
   const Scratch scratch;
   Mute detector;
   EXPECT_THAT(message_of([&] {
                 exported(detector, {"mute", ""}, scratch, {});
               }),
-              HasSubstr("does not describe itself"));
+              HasSubstr("Detector::add_nodes"));
 }
 
 }  // namespace

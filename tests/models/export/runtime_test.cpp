@@ -52,16 +52,16 @@ std::vector<NamedPixels> photos_for(const SmallKind& kind) {
 class Exported : public ::testing::TestWithParam<SmallKind> {};
 INSTANTIATE_TEST_SUITE_P(ByName, Exported, ::testing::ValuesIn(kinds()), title_of);
 
-TEST_P(Exported, OnnxruntimeGivesTheSameForImagesOfAllSizes) {
+TEST_P(Exported, MatchesOnnxruntimeForAllSizes) {
   NEEDS_RUNTIME();
   const Scratch scratch;
   const auto detector = decided_detector(GetParam());
   expect_right(exported(*detector, GetParam(), scratch, photos_for(GetParam())));
 }
 
-TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndPastedMasks) {
+TEST_P(Exported, MatchesOnnxruntimeForPaddedBatches) {
   NEEDS_RUNTIME();
-  if (GetParam().more.find("aug_scales") != std::string::npos) GTEST_SKIP() << "is refused";
+  if (GetParam().more.find("aug_scales") != std::string::npos) GTEST_SKIP() << "not supported";
   const Scratch scratch;
   const auto detector = decided_detector(GetParam());
   expect_right(exported(*detector, GetParam(), scratch, photos_for(GetParam()),
@@ -86,7 +86,7 @@ class ResizedPixels : public ::testing::TestWithParam<ResizeStyle> {};
 INSTANTIATE_TEST_SUITE_P(Styles, ResizedPixels,
                          ::testing::Values(ResizeStyle::opencv, ResizeStyle::detectron2));
 
-TEST_P(ResizedPixels, InAGraphAreTheBytesOfOurKernel) {
+TEST_P(ResizedPixels, MatchBytesOfOurKernel) {
   NEEDS_RUNTIME();
   const bool antialiased = GetParam() == ResizeStyle::detectron2;
   const Scratch scratch;
@@ -134,7 +134,7 @@ for i in range(len(t) // 3):
 
 const SmallKind kMasks{"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"};
 
-TEST(Export, HalfWeightsAndTensorsInAFileBesideGiveTheSame) {
+TEST(Export, MatchesOnnxruntimeWithExternalHalfWeights) {
   NEEDS_RUNTIME();
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
@@ -143,7 +143,7 @@ TEST(Export, HalfWeightsAndTensorsInAFileBesideGiveTheSame) {
   EXPECT_TRUE(std::filesystem::exists(scratch / "model.onnx.data"));
 }
 
-TEST(Export, NoObjectAndAThousand) {
+TEST(Export, MatchesOnnxruntimeForAnyObjectCount) {
   NEEDS_RUNTIME();
   for (const auto* more : {"test.score_thresh = 0.9999\n",
                            "test.score_thresh = 0.0\n"
@@ -156,7 +156,7 @@ TEST(Export, NoObjectAndAThousand) {
   }
 }
 
-TEST(Export, LargeImages) {
+TEST(Export, MatchesOnnxruntimeForLargeImages) {
   NEEDS_RUNTIME();
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);

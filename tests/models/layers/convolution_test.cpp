@@ -71,7 +71,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
   After after;
 };
 
-TEST_P(ConvolutionCases, GiveWhatTheStepsGiveOneByOneAndSoDoTheGradients) {
+TEST_P(ConvolutionCases, MatchSingleStepsAndTheirGradients) {
   const auto expected = apart(), actual = convolve(x, c, after);
   EXPECT_TRUE(close(actual, expected, 1e-6));
   const auto wanted = gradients(expected), got = gradients(actual);
@@ -79,7 +79,7 @@ TEST_P(ConvolutionCases, GiveWhatTheStepsGiveOneByOneAndSoDoTheGradients) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-5)) << i;
 }
 
-TEST_P(ConvolutionCases, KeepTheirGradientsInFp32WhereTheyComputeInBf16) {
+TEST_P(ConvolutionCases, KeepFp32GradientsInBf16Computation) {
   const auto wanted = gradients(apart());
   at::Tensor y;
   {
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
 /// Input channels, output channels, kernel: one case for oneDNN and one for Winograd.
 class SharedConvolution : public ::testing::TestWithParam<std::array<std::int64_t, 3>> {};
 
-TEST_P(SharedConvolution, OfSeveralMapsIsThatOfEachAndItsGradientsTheirSum) {
+TEST_P(SharedConvolution, MatchesEachMapAndSumsGradients) {
   const auto [in, out, kernel] = GetParam();
   at::manual_seed(4);
   const auto leaf = [](at::Tensor t) { return t.set_requires_grad(true); };
@@ -151,13 +151,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SharedConvolution,
                                            std::array<std::int64_t, 3>{12, 20, 3},
                                            std::array<std::int64_t, 3>{32, 64, 3}));
 
-TEST(Convolution, OfNoImagesHasNoOutput) {
+TEST(Convolution, ReturnsNoOutputForNoImages) {
   const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},
                           {.activation = Activation::relu});
   EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{0, 6, 5, 5}));
 }
 
-TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
+TEST(ConvNorm, DetectsWithWeightsOfLastStep) {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const ConvNorm layer(scope / "conv", scope / "bn", {4, 6, 3}, {Norm::frozen_bn});
@@ -177,7 +177,7 @@ TEST(ConvNorm, DetectsWithTheWeightsOfTheLastStep) {
   }
 }
 
-TEST(ConvNorm, WithSiluTrainsAndDetectsAsItsStepsOneByOne) {
+TEST(ConvNorm, MatchesSingleStepsWithSilu) {
   for (const std::int64_t groups : {1, 4}) {
     Parameters parameters;
     const Scope scope(parameters, 1);

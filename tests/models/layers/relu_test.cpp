@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-TEST(Relu, InPlaceHasTheBytesOfOneApartAndSoHasItsGradient) {
+TEST(Relu, MatchesOutOfPlaceRelu) {
   const auto x = at::randn({3, 5}), gradient = at::randn({3, 5});
   const auto leaf = x.clone().requires_grad_(), other = x.clone().requires_grad_();
   const auto y = leaf * 2, result = relu_in_place(y);
@@ -23,7 +23,7 @@ TEST(Relu, InPlaceHasTheBytesOfOneApartAndSoHasItsGradient) {
   EXPECT_TRUE(same(leaf.grad(), other.grad()));
 }
 
-TEST(Relu, HasAGradientInPlaceUnlessSomebodyElseSeesIt) {
+TEST(Relu, ComputesUnsharedGradientInPlace) {
   const auto y = at::relu(at::randn({4, 4}));
   auto gradient = at::randn({4, 4});
   const auto kept = gradient, copy = gradient.clone();

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SparseBackwardOf,
                                            std::array<std::int64_t, 4>{3, 16, 7, 2},
                                            std::array<std::int64_t, 4>{32, 8, 1, 2}));
 
-TEST_P(SparseBackwardOf, IsThatOfTheWholeMap) {
+TEST_P(SparseBackwardOf, MatchesWholeMap) {
   const auto [dx, dw, db] = sparse();
   const auto [exact_dx, exact_dw, exact_db] = dense();
   EXPECT_TRUE(close(dx, exact_dx, 1e-6));
@@ -81,14 +81,14 @@ TEST_P(SparseBackwardOf, IsThatOfTheWholeMap) {
   EXPECT_TRUE(close(db, exact_db, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, GivesTheSameBytesForAnyThreads) {
+TEST_P(SparseBackwardOf, GivesSameResultOnAnyThreads) {
   expect_same_on_any_threads([&] {
     const auto [dx, dw, db] = sparse();
     return std::vector{dx, dw, db};
   });
 }
 
-TEST_P(SparseBackwardOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
+TEST_P(SparseBackwardOf, RoundsOnlyBf16InputAndOutput) {
   const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
   x_ = rounded(x_), weight_ = rounded(weight_), gradient_ = rounded(gradient_);
   const auto [dx, dw, db] = sparse();
@@ -99,7 +99,7 @@ TEST_P(SparseBackwardOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
   EXPECT_TRUE(close(db, exact_db, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, SeveralMapsIsTheirSum) {
+TEST_P(SparseBackwardOf, SumsSeveralMaps) {
   // The second map has no pixel with a gradient; the third map is the first again.
   const std::vector maps{x_, at::randn({1, x_.size(1), 5, 6}).contiguous(kLast), x_};
   const auto no_gradient = at::conv2d(maps[1], weight_, {}, c_.stride, c_.padding).zero_();
@@ -116,7 +116,7 @@ TEST_P(SparseBackwardOf, SeveralMapsIsTheirSum) {
   EXPECT_TRUE(close(db, own_db * 2, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, NoPixelIsZero) {
+TEST_P(SparseBackwardOf, ReturnsZeroWithoutPixels) {
   gradient_.zero_();
   const auto [dx, dw, db] = sparse();
   EXPECT_TRUE(same(dx, at::zeros_like(x_)));
@@ -124,7 +124,7 @@ TEST_P(SparseBackwardOf, NoPixelIsZero) {
   EXPECT_TRUE(same(db, at::zeros({weight_.size(0)})));
 }
 
-TEST_P(SparseBackwardOf, IsTakenByConvolutionsWhereFewPixelsHaveAGradient) {
+TEST_P(SparseBackwardOf, IsUsedForSparseGradients) {
   const auto x = x_.clone().requires_grad_(), weight = weight_.clone().requires_grad_(),
              bias = at::zeros({weight_.size(0)}).requires_grad_();
   auto c = c_;
@@ -136,7 +136,7 @@ TEST_P(SparseBackwardOf, IsTakenByConvolutionsWhereFewPixelsHaveAGradient) {
   EXPECT_TRUE(same(bias.grad(), db));
 }
 
-TEST(TouchedPixels, HaveAChannelThatIsNotZero) {
+TEST(TouchedPixels, HaveNonZeroChannel) {
   auto gradient = at::zeros({2, 3, 4, 5}).contiguous(kLast);
   gradient[1][2][3][4].fill_(1e-30);
   gradient[0][0][0][1].fill_(NAN);

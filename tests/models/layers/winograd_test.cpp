@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradOf,
                                            std::array<std::int64_t, 5>{1, 48, 112, 21, 18},
                                            std::array<std::int64_t, 5>{1, 64, 64, 199, 3}));
 
-TEST_P(WinogradOf, IsNearlyAsExactAsTheSumThatItReplaces) {
+TEST_P(WinogradOf, MatchesDirectSums) {
   ASSERT_TRUE(winograd_fits(x_, weight_));
   const auto exact = at::conv2d(x_.to(at::kDouble), weight_.to(at::kDouble), {}, 1, 1);
   const auto shift = bias_.to(at::kDouble).view({1, -1, 1, 1});
@@ -110,16 +110,16 @@ TEST_P(WinogradOf, IsNearlyAsExactAsTheSumThatItReplaces) {
       bound);
 }
 
-TEST_P(WinogradOf, HasTheSumsGradients) { expect_gradients_of_direct_sums(); }
+TEST_P(WinogradOf, MatchesGradientsOfDirectSums) { expect_gradients_of_direct_sums(); }
 
-TEST_P(WinogradOf, HasTheSumsGradientsWhereMostPixelsHaveNone) {
+TEST_P(WinogradOf, MatchesGradientsForSparsePixels) {
   const auto shape = gradient_.sizes();
   gradient_ = (gradient_ * at::rand({shape[0], 1, shape[2], shape[3]}, generator()).lt(0.03))
                   .contiguous(kChannelsLast);
   expect_gradients_of_direct_sums();
 }
 
-TEST_P(WinogradOf, LeavesOutTilesWithoutAGradient) {
+TEST_P(WinogradOf, SkipsTilesWithoutGradient) {
   const auto height = gradient_.size(2), width = gradient_.size(3);
   auto part = at::zeros_like(gradient_);
   const auto bottom = [&](const at::Tensor& map) {
@@ -139,14 +139,14 @@ TEST_P(WinogradOf, LeavesOutTilesWithoutAGradient) {
   EXPECT_TRUE(same(no_weight, at::zeros_like(weight_)));
 }
 
-TEST_P(WinogradOf, GivesTheSameBytesForAnyThreads) {
+TEST_P(WinogradOf, GivesSameResultOnAnyThreads) {
   expect_same_on_any_threads([&] {
     const auto [x, weight, bias] = backward();
     return std::vector{winograd_of(x_, weight_, bias_, add_, true), x, weight, bias};
   });
 }
 
-TEST_P(WinogradOf, GivesTheBytesOfEachImageAlone) {
+TEST_P(WinogradOf, MatchesEachImageAlone) {
   const auto y = winograd_of(x_, weight_, bias_, add_, true);
   const auto dx = std::get<0>(backward());
   for (std::int64_t i = 0; i < x_.size(0); ++i) {
@@ -159,7 +159,7 @@ TEST_P(WinogradOf, GivesTheBytesOfEachImageAlone) {
   }
 }
 
-TEST_P(WinogradOf, GivesTheGradientsThatAreWanted) {
+TEST_P(WinogradOf, ReturnsOnlyWantedGradients) {
   for (const std::array<bool, 3> wanted :
        {std::array{true, false, false}, std::array{false, true, false},
         std::array{false, true, true}}) {
@@ -170,7 +170,7 @@ TEST_P(WinogradOf, GivesTheGradientsThatAreWanted) {
   }
 }
 
-TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
+TEST_P(WinogradOf, RoundsOnlyBf16InputAndOutput) {
   const auto bf16 = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
   const auto x = bf16(x_), weight = bf16(weight_), bias = bf16(bias_), add = bf16(add_),
              gradient = bf16(gradient_);
@@ -186,7 +186,7 @@ TEST_P(WinogradOf, OfBf16RoundsOnlyWhatGoesInAndOut) {
   EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
 }
 
-TEST(Winograd, KeepsNaNThroughAReLU) {
+TEST(Winograd, KeepsNaNThroughRelu) {
   auto x = random({1, 64, 32, 32});
   x[0][5][7][7].fill_(NAN);
   const auto y = winograd_of(x, random({64, 64, 3, 3}), {}, {}, true);
@@ -194,7 +194,7 @@ TEST(Winograd, KeepsNaNThroughAReLU) {
   EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
 }
 
-TEST(Winograd, OfBf16KeepsNaNAndInfinity) {
+TEST(Winograd, KeepsNonFiniteBf16Values) {
   for (const float odd : {NAN, INFINITY}) {
     auto x = random({1, 64, 32, 32});
     x[0][5][7][7].fill_(odd);
@@ -204,7 +204,7 @@ TEST(Winograd, OfBf16KeepsNaNAndInfinity) {
   }
 }
 
-TEST(Winograd, IsForConvolutionsOfStrideAndPaddingOne) {
+TEST(Winograd, IsUsedForStrideOne) {
   const auto x = random({1, 64, 20, 20}).requires_grad_(),
              weight = random({64, 64, 3, 3}).requires_grad_();
   const Convolution convolution{.weight = weight, .padding = 1};
@@ -228,7 +228,7 @@ std::vector<at::Tensor> pyramid(std::int64_t channels) {
           random({2, channels, 3, 2})};
 }
 
-TEST(Winograd, OfSeveralMapsGivesTheBytesOfEachAlone) {
+TEST(Winograd, MatchesEachMapAlone) {
   const auto maps = pyramid(32), add = pyramid(48), gradients = pyramid(48);
   const auto weight = random({48, 32, 3, 3}), bias = random({48});
   const auto together = winograd(maps, weight, bias, add, true);
@@ -255,7 +255,7 @@ TEST(Winograd, OfSeveralMapsGivesTheBytesOfEachAlone) {
   });
 }
 
-TEST(Winograd, LeavesOtherConvolutionsAlone) {
+TEST(Winograd, IsNotUsedForOtherConvolutions) {
   const auto weight = random({64, 64, 3, 3});
   EXPECT_TRUE(winograd_fits(random({1, 64, 14, 14}), weight));
   EXPECT_FALSE(winograd_fits(random({9, 64, 7, 7}), weight));

@@ -75,7 +75,7 @@ struct OneLayer {
   }
 };
 
-TEST(Graph, WritesAModelThatNamesItsOpsetNodesAndParameters) {
+TEST(Graph, WritesOpsetNodesAndParameters) {
   const Scratch scratch;
   const OneLayer layer;
   Graph graph(layer.parameters);
@@ -98,7 +98,7 @@ TEST(Graph, WritesAModelThatNamesItsOpsetNodesAndParameters) {
   EXPECT_EQ(body.messages(12)[0].text(1), "y");
 }
 
-TEST(Graph, TheSameLayersGiveTheSameBytes) {
+TEST(Graph, WritesEqualBytesForEqualLayers) {
   const Scratch scratch;
   const OneLayer layer;
   for (const auto* name : {"a.onnx", "b.onnx"}) {
@@ -109,7 +109,7 @@ TEST(Graph, TheSameLayersGiveTheSameBytes) {
   EXPECT_EQ(read_file(scratch / "a.onnx"), read_file(scratch / "b.onnx"));
 }
 
-TEST(Graph, AParameterIsStoredOnceHoweverOftenItIsUsed) {
+TEST(Graph, StoresSharedParameterOnce) {
   const Scratch scratch;
   const OneLayer layer;
   Graph graph(layer.parameters);
@@ -117,7 +117,7 @@ TEST(Graph, AParameterIsStoredOnceHoweverOftenItIsUsed) {
   EXPECT_EQ(graph.layer_of(layer.weight), "head");
 }
 
-TEST(Graph, HalfWeightsAreCastWhereTheyAreUsed) {
+TEST(Graph, CastsHalfWeightsAtUse) {
   const Scratch scratch;
   const OneLayer layer;
   Graph graph(layer.parameters, onnx::Storage::fp16);
@@ -129,7 +129,7 @@ TEST(Graph, HalfWeightsAreCastWhereTheyAreUsed) {
   EXPECT_EQ(body.messages(5)[0].text(9).size(), 12U);
 }
 
-TEST(Graph, LargeModelsKeepTensorsInAFileBeside) {
+TEST(Graph, StoresTensorsOfLargeModelsExternally) {
   const Scratch scratch;
   Parameters parameters;
   const auto large = parameters.add("large", at::ones({1000}), ParameterKind::weight),
@@ -148,7 +148,7 @@ TEST(Graph, LargeModelsKeepTensorsInAFileBeside) {
   EXPECT_EQ(std::filesystem::file_size(scratch / "m.onnx.data") % 4096, 0U);
 }
 
-TEST(Graph, RefusesWhatNoLayerMayDo) {
+TEST(Graph, RejectsInvalidNodes) {
   const Parameters none;
   Graph graph(none), other(none);
   const auto x = graph.input("x", Type::f32, {std::int64_t{1}}, "");
@@ -159,7 +159,7 @@ TEST(Graph, RefusesWhatNoLayerMayDo) {
   EXPECT_THROW(graph.parameter(at::ones({1})), std::logic_error);
 }
 
-TEST(Graph, ANodeOfSeveralOutputsGivesThemInTheirOrder) {
+TEST(Graph, ReturnsSeveralOutputsInOrder) {
   const Scratch scratch;
   const Parameters none;
   Graph graph(none);
@@ -178,7 +178,7 @@ TEST(Graph, ANodeOfSeveralOutputsGivesThemInTheirOrder) {
   EXPECT_EQ(nodes[2].text(1), parts[1].name);
 }
 
-TEST(Graph, NodesOfOneKindInOnePlaceAreNumbered) {
+TEST(Graph, NumbersNodesOfOneKind) {
   const Parameters none;
   Graph graph(none);
   const auto x = graph.input("x", Type::f32, {std::int64_t{1}}, "");

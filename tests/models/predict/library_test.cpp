@@ -14,7 +14,7 @@ class Library : public Trained {
   }
 };
 
-TEST_F(Library, LoadsNothingOfTheTrainer) {
+TEST_F(Library, DoesNotLoadTrainerLibraries) {
   const auto loaded = output_of("/usr/bin/ldd", {MILLRACE_PREDICT});
   EXPECT_THAT(loaded, HasSubstr("libtorch_cpu.so"));
   for (const auto* name : {"libmpi", "libopen-", "libzmq", "liblmdb", "libhwloc", "libpmix",
@@ -22,7 +22,7 @@ TEST_F(Library, LoadsNothingOfTheTrainer) {
     EXPECT_THAT(loaded, Not(HasSubstr(name)));
 }
 
-TEST_F(Library, ShowsItsInterfaceAloneUnderVersions) {
+TEST_F(Library, ExportsOnlyVersionedInterface) {
   std::istringstream symbols(output_of("/usr/bin/nm", {"-DC", "--defined-only", MILLRACE_PREDICT}));
   int of_c = 0, of_cpp = 0;
   for (std::string line; std::getline(symbols, line);) {
@@ -37,7 +37,7 @@ TEST_F(Library, ShowsItsInterfaceAloneUnderVersions) {
   EXPECT_GE(of_cpp, 10);
 }
 
-TEST_F(Library, DetectsWithPluginsOfTheRepository) {
+TEST_F(Library, DetectsWithPluginsOfRepository) {
   const auto output = in_folder("runs");
   successful(trainer(with_settings(
       {"run", "configs/yolox.toml", "--out", output},
@@ -54,7 +54,7 @@ TEST_F(Library, DetectsWithPluginsOfTheRepository) {
   EXPECT_EQ(seen.objects.size(), expected.size());
 }
 
-TEST_F(Library, PredictorThrowsErrorsThatCanBeCaught) {
+TEST_F(Library, ThrowsCatchableErrors) {
   const auto weights = train("configs/retinanet.toml");
   const Predictor predictor(weights, {.threads = 1});
   EXPECT_FALSE(predictor.gives_masks());

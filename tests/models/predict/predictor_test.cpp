@@ -1,6 +1,8 @@
 // Predictor gives the bytes of `trainer predict` and of the evaluation in training.
 #include "millrace/models/predict/predictor.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 #include "millrace/coco/data/annotations.h"
@@ -42,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(ByName, EveryDetector,
                          ::testing::Values("maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"),
                          [](const auto& one) { return one.param; });
 
-TEST_P(EveryDetector, GivesWhatTrainerPredictWrites) {
+TEST_P(EveryDetector, MatchesTrainerPredict) {
   const auto weights = train(config());
   const auto photos = make_photos();
   std::vector<PredictorImage> files, encoded;
@@ -76,7 +78,7 @@ TEST_P(EveryDetector, GivesWhatTrainerPredictWrites) {
   }
 }
 
-TEST_P(EveryDetector, GivesWhatEvaluationWrites) {
+TEST_P(EveryDetector, MatchesEvaluation) {
   const auto weights = train(config());
   for (const std::string batch : {"1", "3"}) {
     successful(trainer(
@@ -108,7 +110,7 @@ class OnePredictor : public Trained {
     if (a.width == b.width && a.height == b.height && !a.objects.empty() &&
         std::ranges::equal(a.objects, b.objects, equal))
       return ::testing::AssertionSuccess();
-    return ::testing::AssertionFailure() << "they differ, or nothing was found";
+    return ::testing::AssertionFailure() << "detections differ, or nothing was found";
   }
 
   static ImagePixels pixels_of(const cv::Mat& image, PixelOrder order, std::size_t stride = 0) {
@@ -118,7 +120,7 @@ class OnePredictor : public Trained {
   }
 };
 
-TEST_F(OnePredictor, TakesPixelsInAnyOrderAndStride) {
+TEST_F(OnePredictor, AcceptsAnyPixelOrderAndStride) {
   const auto file = make_photos() / "h.png";
   const auto expected = predictor_.predict(ImageFile{file});
   const cv::Mat bgr = picture_in(file);
@@ -131,7 +133,7 @@ TEST_F(OnePredictor, TakesPixelsInAnyOrderAndStride) {
   EXPECT_TRUE(same(predictor_.predict(pixels_of(part, PixelOrder::rgb, part.step)), expected));
 }
 
-TEST_F(OnePredictor, CertificatesHoldItsDetections) {
+TEST_F(OnePredictor, MatchesCertificates) {
   const auto photos = make_photos(), model = in_folder("model.onnx");
   successful(trainer(
       {"export", weights_, "--out", model, "--photos", photos, "--set", "train.threads=1"}));
@@ -156,7 +158,7 @@ TEST_F(OnePredictor, CertificatesHoldItsDetections) {
   EXPECT_GT(all, 20);
 }
 
-TEST_F(OnePredictor, SaysWhatTheModelIs) {
+TEST_F(OnePredictor, ReportsClassesAndMasks) {
   const auto truth = read_json(make_data() / "annotations/instances_val2017.json");
   ASSERT_EQ(predictor_.classes().size(), truth["categories"].size());
   for (std::size_t k = 0; k < predictor_.classes().size(); ++k) {
@@ -167,7 +169,7 @@ TEST_F(OnePredictor, SaysWhatTheModelIs) {
   EXPECT_TRUE(predictor_.predict(std::span<const PredictorImage>()).empty());
 }
 
-TEST_F(OnePredictor, BitmapsAreTheMasks) {
+TEST_F(OnePredictor, ReturnsBitmapsOfMasks) {
   const auto found = predictor_.predict(ImageFile{make_photos() / "a_wide.jpg"});
   ASSERT_FALSE(found.objects.empty());
   for (const auto& object : found.objects) {
@@ -178,7 +180,7 @@ TEST_F(OnePredictor, BitmapsAreTheMasks) {
   EXPECT_THAT(message_of([] { Predictor::bitmap({3, 4, {5}}); }), HasSubstr("4 x 3"));
 }
 
-TEST_F(OnePredictor, ImagesThatCannotBeUsedAreNamed) {
+TEST_F(OnePredictor, ReportsUnusableImages) {
   const auto good = make_photos() / "a_wide.jpg";
   const auto cut = read_text(good).substr(0, 400);
   const std::vector<std::uint8_t> memory(300);
@@ -188,27 +190,27 @@ TEST_F(OnePredictor, ImagesThatCannotBeUsedAreNamed) {
   };
   EXPECT_THAT(message(ImageFile{in_folder("absent.jpg")}), HasSubstr("absent.jpg"));
   EXPECT_THAT(message(ImageFile{in_folder("")}), HasSubstr(in_folder("").string()));
-  EXPECT_THAT(message(ImageBytes{cut}), StartsWith("image 2 of 2: broken JPEG"));
-  EXPECT_THAT(message(ImageBytes{}), HasSubstr("the file is empty"));
+  EXPECT_THAT(message(ImageBytes{cut}), HasSubstr("JPEG"));
+  EXPECT_THAT(message(ImageBytes{}), HasSubstr("empty"));
   EXPECT_THAT(message(ImageBytes{"<html></html>"}), StartsWith("image 2 of 2: "));
   const auto pixels = [&](std::int32_t width, std::int32_t height, std::size_t stride = 0) {
     return message(ImagePixels{memory, width, height, stride});
   };
   EXPECT_EQ(pixels(10, 10), "");
-  EXPECT_THAT(pixels(10, 11), StartsWith("image 2 of 2: 10 x 11 pixels in rows of 30 bytes"));
-  EXPECT_THAT(pixels(10, 10, 31), HasSubstr("take more than the 300 bytes given"));
-  EXPECT_THAT(pixels(10, 10, 29), HasSubstr("stride is 29 bytes"));
-  EXPECT_THAT(pixels(10, 2, SIZE_MAX), HasSubstr("take more than the 300 bytes given"));
+  EXPECT_THAT(pixels(10, 11), StartsWith("image 2 of 2: 10 x 11 "));
+  EXPECT_THAT(pixels(10, 10, 31), HasSubstr("300 bytes"));
+  EXPECT_THAT(pixels(10, 10, 29), HasSubstr("29 bytes"));
+  EXPECT_THAT(pixels(10, 2, SIZE_MAX), HasSubstr("300 bytes"));
   EXPECT_THAT(pixels(0, 10), HasSubstr("0 x 10"));
   EXPECT_THAT(pixels(10, -1), HasSubstr("10 x -1"));
-  EXPECT_THAT(pixels(INT32_MAX, INT32_MAX), HasSubstr("an image has at most"));
+  EXPECT_THAT(pixels(INT32_MAX, INT32_MAX), HasSubstr(std::to_string(INT32_MAX)));
 }
 
-TEST_F(OnePredictor, ModelsThatCannotBeUsedSayWhy) {
+TEST_F(OnePredictor, ReportsUnusableModels) {
   const auto message = [](const fs::path& model) {
     return message_of([&] { Predictor predictor(model); });
   };
-  EXPECT_THAT(message(in_folder("absent")), HasSubstr("absent: there is no such file"));
+  EXPECT_THAT(message(in_folder("absent")), HasSubstr("absent: "));
   EXPECT_THAT(message(make_photos()), HasSubstr("model.safetensors"));
   const auto whole = read_text(weights_ / "model.safetensors");
   const auto damaged = in_folder("damaged.safetensors");
@@ -219,15 +221,15 @@ TEST_F(OnePredictor, ModelsThatCannotBeUsedSayWhy) {
   auto flipped = whole;
   flipped[whole.size() - 100] ^= 1;
   write_text(damaged, flipped);
-  EXPECT_THAT(message(damaged), HasSubstr("its bytes have changed"));
+  EXPECT_THAT(message(damaged), HasSubstr("digest"));
   write_text(in_folder("other.pth"), "not a zip");
-  EXPECT_THAT(message(in_folder("other.pth")), HasSubstr("no model card"));
+  EXPECT_THAT(message(in_folder("other.pth")), HasSubstr("model card"));
   EXPECT_THAT(message_of([&] { Predictor predictor(weights_, {.threads = -1}); }),
-              HasSubstr("threads = -1 is out of range"));
+              HasSubstr("threads = -1"));
 }
 
 // Results depend on the model and the image only, not on other models, precisions or calls.
-TEST_F(OnePredictor, SeveralInOneProcessDoNotDisturbEachOther) {
+TEST_F(OnePredictor, DoesNotDependOnOtherPredictors) {
   const auto photos = make_photos();
   const auto expected = predictor_.predict(ImageFile{photos / "b_tall.jpg"});
   const Predictor coarse(weights_, {.threads = 2, .precision = Precision::bf16});
@@ -235,6 +237,15 @@ TEST_F(OnePredictor, SeveralInOneProcessDoNotDisturbEachOther) {
   EXPECT_TRUE(same(predictor_.predict(ImageFile{photos / "b_tall.jpg"}), expected));
   EXPECT_TRUE(same(coarse.predict(ImageFile{photos / "b_tall.jpg"}), in_bf16));
   EXPECT_FALSE(same(in_bf16, expected));
+}
+
+TEST_F(OnePredictor, UsesAllThreadsAfterAnotherUsedOne) {
+  const auto all = at::get_num_threads();
+  const auto photo = make_photos() / "b_tall.jpg";
+  const auto expected = predictor_.predict(ImageFile{photo});
+  const Predictor every(weights_, {.threads = 0});
+  EXPECT_TRUE(same(every.predict(ImageFile{photo}), expected));
+  EXPECT_GE(at::get_num_threads(), all);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void expect_same_batches(const DataOptions& data, const DataSplit& split) {
   EXPECT_EQ(images, split.annotations->images.size());
 }
 
-TEST(TestTime, EvaluationAndPredictorMakeTheSameBytes) {
+TEST(TestTime, MatchesEvaluationAndPredictor) {
   TinyCoco tiny(7);
   for (const auto style : {ResizeStyle::opencv, ResizeStyle::detectron2, ResizeStyle::torchvision})
     for (const bool reduced : {true, false})
@@ -49,7 +49,7 @@ TEST(TestTime, EvaluationAndPredictorMakeTheSameBytes) {
       }
 }
 
-TEST(TestTime, DecodesWholeUnlessEvaluationAsksForLess) {
+TEST(TestTime, DecodesAtFullSizeByDefault) {
   TinyCoco tiny(7);
   tiny.test_short_side = 10;  // a third of the smallest picture
   const auto evaluated = [&](bool train, bool eval) {
@@ -58,11 +58,11 @@ TEST(TestTime, DecodesWholeUnlessEvaluationAsksForLess) {
     return digests(*start_eval_flow(tiny, open_split(tiny, tiny.val)), 7);
   };
   const auto whole = evaluated(false, false);
-  EXPECT_EQ(evaluated(true, false), whole) << "data.reduced_decoding is of training";
+  EXPECT_EQ(evaluated(true, false), whole) << "data.reduced_decoding applies to training only";
   EXPECT_NE(evaluated(false, true), whole);
 }
 
-TEST(TestTime, TurnsPhotosByEachOrientation) {
+TEST(TestTime, RotatesPhotosByExifOrientation) {
   for (const auto size : {cv::Size(104, 80), cv::Size(64, 64)}) {
     const auto stored = encoded(".jpg", noise(size.width, size.height));
     const auto pixels = decode_rgb(stored, "x");
@@ -84,7 +84,7 @@ TEST(TestTime, TurnsPhotosByEachOrientation) {
   }
 }
 
-TEST(TestTime, TurnsAnnotatedPhotosToTheirSizeOnly) {
+TEST(TestTime, RotatesAnnotatedPhotosToMatchSize) {
   const auto stored = encoded(".jpg", noise(104, 80));
   const auto pixels = decode_rgb(stored, "x");
   for (const char orientation : {2, 3, 4, 6}) {
@@ -93,7 +93,7 @@ TEST(TestTime, TurnsAnnotatedPhotosToTheirSizeOnly) {
   }
 }
 
-TEST(TestTime, OfRealPhotosToo) {
+TEST(TestTime, MatchesEvaluationForRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   DataOptions data;
   data.root = (data_folder() / "coco_mini").string();

@@ -28,7 +28,7 @@ std::string header(const std::string& type, const std::string& shape) {
   return "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
 }
 
-TEST_F(Npz, ReadsArraysOfBothVersionsPackedAndNot) {
+TEST_F(Npz, ReadsBothVersionsCompressedAndStored) {
   write_zip(scratch / "a.npz", {{"conv0/W.npy", npy(header("<f4", "(2, 3)") + "   \n", floats(6))},
                                 {"line.npy", npy(header("<f4", "(5000,)") + "\n", floats(5000), 2)},
                                 {"one.npy", npy(header("|u1", "()"), "\x07")},
@@ -52,7 +52,7 @@ TEST_F(Npz, ReadsFortranOrder) {
   EXPECT_TRUE(read.at(0).second.is_contiguous());
 }
 
-TEST_F(Npz, WritesWhatItReads) {
+TEST_F(Npz, ReadsBackWrittenFile) {
   const NamedTensors all = {{"group0/conv/W", at::arange(6, at::kFloat).view({2, 3}).t()},
                             {"h", at::full({3}, 1.5, at::kHalf)},
                             {"b", at::full({2}, true, at::kBool)},
@@ -64,25 +64,25 @@ TEST_F(Npz, WritesWhatItReads) {
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(read.at(i).first, all[i].first);
   const auto file = scratch / "b.npz";
   MILLRACE_EXPECT_ERROR(write_npz(file, {{"x", at::full({1}, 1, at::kBFloat16)}}), file,
-                        "'x': tensors of type BFloat16 cannot be stored");
+                        "'x': tensors of type BFloat16");
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
-TEST_F(Npz, SaysWhatIsWrongWithAnArray) {
+TEST_F(Npz, ReportsInvalidArrays) {
   const auto file = scratch / "bad.npz";
   for (const auto& [why, bytes] : std::vector<std::pair<std::string, std::string>>{
-           {"it is no .npy array", "something else"},
-           {"ends too early", "\x93NUM"},
-           {"its header would take", npy("", "").substr(0, 8) + "\xff\xff"},
-           {"its header is not a plain",
+           {".npy", "something else"},
+           {"truncated", "\x93NUM"},
+           {"header size", npy("", "").substr(0, 8) + "\xff\xff"},
+           {"plain array",
             npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (1,), }", "1234")},
            {"unknown type '|O'", npy(header("|O", "(1,)"), "1234")},
            {"big-endian", npy(header(">f4", "(1,)"), "1234")},
-           {"do not match", npy(header("<f4", "(2,)"), "1234")},
+           {"match", npy(header("<f4", "(2,)"), "1234")},
            {"shape and type", npy(header("<f4", "(999999999999999999, 99)"), "")},
-           {"whole numbers", npy(header("<f4", "(x,)"), "")},
-           {"whole numbers", npy(header("<f4", "(1.5,)"), "")},
-           {"whole numbers", npy(header("<f4", "(1 2)"), "")},
+           {"integers", npy(header("<f4", "(x,)"), "")},
+           {"integers", npy(header("<f4", "(1.5,)"), "")},
+           {"integers", npy(header("<f4", "(1 2)"), "")},
            {"too large", npy(header("<f4", "(9999999999999999999,)"), "")},
        }) {
     write_zip(file, {{"x.npy", bytes}});
@@ -91,14 +91,14 @@ TEST_F(Npz, SaysWhatIsWrongWithAnArray) {
   }
 }
 
-TEST_F(Npz, SaysThatAFileIsSomethingElse) {
+TEST_F(Npz, ReportsFilesOfOtherKinds) {
   for (const std::string bytes : {"", "\x89PNG\r\n", "PK\x03\x04"}) {
     const auto file = scratch.file("a.npz", bytes);
-    MILLRACE_EXPECT_ERROR(read_npz(file), file, "cannot be read as a zip archive");
+    MILLRACE_EXPECT_ERROR(read_npz(file), file, "zip archive");
   }
 }
 
-TEST_F(Npz, DamageIsAnErrorOrOtherValuesButNeverACrash) {
+TEST_F(Npz, SurvivesDamagedBytes) {
   write_zip(scratch / "whole.npz", {{"a.npy", npy(header("<f4", "(2, 3)"), floats(6))},
                                     {"b.npy", npy(header("<f4", "(2000,)"), floats(2000))}});
   const auto bytes = read_file(scratch / "whole.npz");
@@ -109,7 +109,7 @@ TEST_F(Npz, DamageIsAnErrorOrOtherValuesButNeverACrash) {
   });
 }
 
-TEST_F(Npz, NoticesAFlippedBitInAnyArrayPackedOrNot) {
+TEST_F(Npz, ReportsFlippedBitInArray) {
   const auto array = npy(header("<f4", "(5000,)"), floats(5000));
   write_npz(scratch / "stored.npz", {{"line", at::arange(5000, at::kFloat)}});
   write_zip(scratch / "packed.npz", {{"line.npy", array}});
@@ -124,7 +124,7 @@ TEST_F(Npz, NoticesAFlippedBitInAnyArrayPackedOrNot) {
   auto stored = read_file(scratch / "stored.npz");
   stored[stored.size() / 2] ^= 64;
   scratch.file("damaged.npz", stored);
-  MILLRACE_EXPECT_ERROR(read_npz(file), file, "do not have the checksum");
+  MILLRACE_EXPECT_ERROR(read_npz(file), file, "checksum");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ class Pth : public ::testing::Test {
   const Scratch scratch_;
 };
 
-TEST_F(Pth, ReadsWhatTorchWritesInEveryContainer) {
+TEST_F(Pth, ReadsEveryContainerOfTorch) {
   const auto zip = by_name(read_pth(kFixtures / "zip.pth"));
   EXPECT_EQ(zip.size(), 14U);
   auto fp32 = by_name(read_safetensors(kFixtures / "fp32.safetensors"));
@@ -66,12 +66,12 @@ TEST_F(Pth, ReadsWhatTorchWritesInEveryContainer) {
   EXPECT_TRUE(same(old.at("backbone.body.bn1.bias"), fp32.at("backbone.body.bn1.bias")));
 }
 
-TEST_F(Pth, ReadsViewsSharedStoragesAndEveryType) {
+TEST_F(Pth, ReadsViewsSharedStoragesAndTypes) {
   expect_same(read_pth(kFixtures / "views.pth"),
               by_name(read_safetensors(kFixtures / "expected.safetensors")));
 }
 
-TEST_F(Pth, WritesWhatItReads) {
+TEST_F(Pth, ReadsBackWrittenFile) {
   const auto all = read_safetensors(kFixtures / "expected.safetensors");
   write_pth(scratch_ / "a.pth", all);
   expect_same(read_pth(scratch_ / "a.pth"), by_name(all));
@@ -108,7 +108,7 @@ TEST_F(Pth, ReadsPickledArrays) {
   };
   refused(text("<"), text(">"), "big-endian");
   refused("i2", "O8", "unknown type 'O8'");
-  refused("i2", "i4", "do not match");
+  refused("i2", "i4", "match");
   refused("C\x08", "C\x07", "");
 }
 
@@ -128,77 +128,77 @@ TEST_F(Pth, RunsNoCode) {
             "builtins.eval"},
            {dict("c__main__\nModel\n)\x81}b"), "__main__.Model"}}) {
     for (const auto& file : {archive(pickle), scratch_.file("a.pkl", pickle)}) {
-      MILLRACE_EXPECT_ERROR(read_pth(file), file, "it asks for '" + name + "'");
-      MILLRACE_EXPECT_ERROR(read_pth(file), file, "the pickle at byte ");
+      MILLRACE_EXPECT_ERROR(read_pth(file), file, "'" + name + "'");
+      MILLRACE_EXPECT_ERROR(read_pth(file), file, "pickle at byte ");
     }
   }
   EXPECT_FALSE(std::filesystem::exists(marker));
 }
 
-TEST_F(Pth, SaysWhatIsWrongWithATensor) {
+TEST_F(Pth, ReportsInvalidTensors) {
   const std::string zero("K\0", 2), one = "K\x01", shape = "K\x02K\x03\x86",
                                     strides = "K\x03K\x01\x86";
   const std::string huge = "\x8a\x08" + std::string("\0\0\0\0\0\0\0\x7f", 8);
   for (const auto& [value, why] : std::map<std::string, std::string>{
-           {tensor(one, shape, strides), "reaches beyond its storage of 6 values"},
-           {tensor(zero, shape, "K\x04K\x01\x86"), "reaches beyond its storage"},
-           {tensor(zero, shape, "K\x03\x85"), "2 sides but 1 stride"},
-           {tensor(zero, "K\x09\x85", zero + "\x85"), "reaches beyond its storage"},
+           {tensor(one, shape, strides), "storage of 6 values"},
+           {tensor(zero, shape, "K\x04K\x01\x86"), "storage of"},
+           {tensor(zero, shape, "K\x03\x85"), "1 stride"},
+           {tensor(zero, "K\x09\x85", zero + "\x85"), "storage of"},
            {tensor(zero, huge + huge + "\x86", strides), "too large"},
            {tensor(zero, shape, huge + huge + "\x86"), "too large"},
-           {tensor(huge, shape, strides), "reaches beyond its storage"},
-           {tensor("J\xff\xff\xff\xff", shape, strides), "not a whole number from 0 on"},
-           {tensor(zero, "N", strides), "no list of up to 16 numbers"},
-           {tensor(zero, shape, strides, "DoubleStorage"), "do not match the 24 bytes"},
-           {"ctorch._utils\n_rebuild_tensor_v2\n)R", "not described as torch does"},
+           {tensor(huge, shape, strides), "storage of"},
+           {tensor("J\xff\xff\xff\xff", shape, strides), "non-negative"},
+           {tensor(zero, "N", strides), "16 numbers"},
+           {tensor(zero, shape, strides, "DoubleStorage"), "24 bytes"},
+           {"ctorch._utils\n_rebuild_tensor_v2\n)R", "torch's format"},
            {"ctorch._utils\n_rebuild_tensor_v2\n(NK\x01)" + std::string(")tR"),
-            "not described as torch does"}}) {
+            "torch's format"}}) {
     const auto file = archive(dict(value));
     MILLRACE_EXPECT_ERROR(read_pth(file), file, why);
     MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x'");
   }
 }
 
-TEST_F(Pth, SaysWhatIsWrongWithAFile) {
+TEST_F(Pth, ReportsInvalidFiles) {
   auto file = archive("\x80\x02}.");
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "it holds no tensors, but nothing");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "keys: none");
   file = archive(dict("K\x01"));
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "it holds no tensors, but x");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "keys: x");
   file = archive("\x80\x02]q" + std::string("\0", 1) + "h" + std::string("\0", 1) + "a.");
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "no dict of tensors");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "dict of tensors");
   file = archive(dict(kTwoByThree), {{"a/byteorder", "big"}});
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "big-endian");
   write_zip(file, {{"word/document.xml", "hello"}});
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "without a data.pkl");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "data.pkl");
   write_zip(file, {{"data.pkl", dict(kTwoByThree)}});
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "has no 'data/0'");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "'data/0'");
   write_safetensors(file, {{"a", at::arange(2)}});
   MILLRACE_EXPECT_ERROR(read_pth(file), file, ".safetensors");
   file = scratch_.file("old.pkl", "(dp0\nVx\np1\nI1\ns.");
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "protocol 0");
   file =
       archive(dict("ctorch._utils\n_rebuild_tensor_v3\n(NK\x01))\x89Nctorch\nfloat8_e4m3fn\ntR"));
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x': unknown type 'torch.float8_e4m3fn'");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "'torch.float8_e4m3fn'");
   file = scratch_.file("png.pth", "\x89PNG\r\n");
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "is no file of torch");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "pickle");
   file = scratch_.file("none.pth", "");
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "is no file of torch");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "pickle");
   file = scratch_ / "missing.pth";
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "cannot be opened");
 }
 
-TEST_F(Pth, NeitherADeepNorACircularPickleDoesHarm) {
+TEST_F(Pth, SurvivesDeepAndCircularPickles) {
   const auto deep = [](const std::string& instruction) {
     std::string pickle = "\x80\x02)";
     for (int i = 0; i < 200000; ++i) pickle += instruction;
     return pickle + ".";
   };
   auto file = archive(deep("\x85"));
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "no dict of tensors");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "dict of tensors");
   // A dict that contains itself as "model".
   file = archive("\x80\x02}q" + std::string("\0", 1) + text("model") + "h" + std::string("\0", 1) +
                  "s.");
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "it holds no tensors, but model");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "keys: model");
   // One list of pairs that is converted to a dict again and again.
   std::string again = "\x80\x02](";
   for (int i = 0; i < 1000; ++i) again += "NN\x86";
@@ -211,13 +211,13 @@ TEST_F(Pth, NeitherADeepNorACircularPickleDoesHarm) {
   EXPECT_THROW(read_pth(file), Error);
 }
 
-TEST_F(Pth, AnArchiveThatUnpacksToFarTooMuchIsRefused) {
+TEST_F(Pth, RejectsZipBomb) {
   write_zip(scratch_ / "bomb.npz", {{"x.npy", std::string(64 << 20, '\0')}});
   const auto file = scratch_ / "bomb.npz";
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "more than 100 times its size");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "100 times");
 }
 
-TEST_F(Pth, EveryTruncationIsAnError) {
+TEST_F(Pth, RejectsEveryTruncation) {
   for (const char* name : {"views.pth", "legacy.pth"}) {
     const auto bytes = read_file(kFixtures / name);
     for (std::size_t size = 0; size < bytes.size(); size += size < 2000 ? 1 : 97)
@@ -226,18 +226,18 @@ TEST_F(Pth, EveryTruncationIsAnError) {
   }
 }
 
-TEST_F(Pth, DamageIsAnErrorOrOtherValuesButNeverACrash) {
+TEST_F(Pth, SurvivesDamagedBytes) {
   for (const char* name : {"views.pth", "legacy.pth", "checkpoint.pth"})
     testing::expect_no_crash(scratch_, read_file(kFixtures / name), read_pth,
                              [](Rng& rng) { return rng.below(2000); });
 }
 
-TEST_F(Pth, NoticesAFlippedBitInTheValuesOfATensor) {
+TEST_F(Pth, ReportsFlippedBitInTensor) {
   write_pth(scratch_ / "a.pth", {{"x", at::arange(5000, at::kFloat)}});
   auto bytes = read_file(scratch_ / "a.pth");
   bytes[bytes.size() / 2] ^= 1;
   const auto file = scratch_.file("damaged.pth", bytes);
-  MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x': its bytes do not have the checksum");
+  MILLRACE_EXPECT_ERROR(read_pth(file), file, "tensor 'x': checksum");
 }
 
 }  // namespace

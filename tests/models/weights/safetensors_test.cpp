@@ -37,7 +37,7 @@ NamedTensors one_of_each_type() {
   return tensors;
 }
 
-TEST_F(Safetensors, ReadsWhatItWrote) {
+TEST_F(Safetensors, ReadsBackWrittenFile) {
   const auto tensors = one_of_each_type();
   write_safetensors(scratch / "a.safetensors", tensors, {{"step", "12"}, {"note", "a\nb"}});
 
@@ -46,13 +46,13 @@ TEST_F(Safetensors, ReadsWhatItWrote) {
   EXPECT_EQ(metadata, (Metadata{{"note", "a\nb"}, {"step", "12"}}));
 }
 
-TEST_F(Safetensors, TheSameTensorsGiveTheSameBytes) {
+TEST_F(Safetensors, WritesEqualBytesForEqualTensors) {
   write_safetensors(scratch / "a", one_of_each_type());
   write_safetensors(scratch / "b", one_of_each_type());
   EXPECT_EQ(read_file(scratch / "a"), read_file(scratch / "b"));
 }
 
-TEST_F(Safetensors, NoTensorsMakeAFile) {
+TEST_F(Safetensors, WritesFileWithoutTensors) {
   write_safetensors(scratch / "none", {});
   EXPECT_TRUE(read_safetensors(scratch / "none").empty());
 }
@@ -63,12 +63,12 @@ TEST_F(Safetensors, AlignsEveryTensor) {
   EXPECT_EQ(read_safetensors(scratch / "a").front().first, "wide");
 }
 
-TEST_F(Safetensors, RefusesToWriteANameTwice) {
+TEST_F(Safetensors, RejectsDuplicateNameWhenWriting) {
   const NamedTensors twice = {{"x", at::zeros({1})}, {"x", at::zeros({1})}};
   EXPECT_THROW(write_safetensors(scratch / "a", twice), Error);
 }
 
-TEST_F(Safetensors, ReadsFilesOfTheReferenceLibrary) {
+TEST_F(Safetensors, ReadsFilesOfReferenceLibrary) {
   const auto fp32 = by_name(read_safetensors(kFixtures / "fp32.safetensors"));
   EXPECT_EQ(fp32.size(), 14U);
   for (const auto& [file, type] : {std::pair{"fp16", at::kHalf}, {"bf16", at::kBFloat16}}) {
@@ -83,7 +83,7 @@ TEST_F(Safetensors, ReadsFilesOfTheReferenceLibrary) {
   }
 }
 
-TEST_F(Safetensors, ReadsOddTensorsOfTheReferenceLibrary) {
+TEST_F(Safetensors, ReadsOddTensorsOfReferenceLibrary) {
   const auto read = by_name(read_safetensors(kFixtures / "expected.safetensors"));
   const auto base = at::arange(24, at::kFloat).view({4, 6});
   EXPECT_TRUE(same(read.at("transposed"), base.t()));
@@ -105,37 +105,36 @@ struct Hostile {
   std::size_t data;
 };
 
-TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
+TEST_F(Safetensors, ReportsInvalidHeaders) {
   const auto two = [](const std::string& second) {
     return R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]},
                "b": {"dtype": "U8", "shape": [4], "data_offsets": )" +
            second + "}}";
   };
   for (const auto& [why, header, data] : {
-           Hostile{"not a JSON object", "{\"a\":", 0},
-           {"not a JSON object", "[1, 2]", 0},
-           {"not a JSON object", "\xff\xfe", 0},
+           Hostile{"JSON", "{\"a\":", 0},
+           {"JSON", "[1, 2]", 0},
+           {"JSON", "\xff\xfe", 0},
            {"tensor 'a'", R"({"a": 3})", 0},
-           {"tensor 'a': it has no dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", 4},
-           {"tensor 'a': it has no shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", 4},
-           {"tensor 'a': it has no data_offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", 4},
-           {"tensor 'a': its dtype is not a name",
-            R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4},
+           {"dtype", R"({"a": {"shape": [1], "data_offsets": [0, 4]}})", 4},
+           {"shape", R"({"a": {"dtype": "F32", "data_offsets": [0, 4]}})", 4},
+           {"data_offsets", R"({"a": {"dtype": "F32", "shape": [1]}})", 4},
+           {"dtype", R"({"a": {"dtype": 32, "shape": [1], "data_offsets": [0, 4]}})", 4},
            {"unknown type 'F8_E4M3'",
             R"({"a": {"dtype": "F8_E4M3", "shape": [4], "data_offsets": [0, 4]}})", 4},
-           {"not a list of whole", f32("[-1]", "[0, 4]"), 4},
-           {"not a list of whole", f32("[1.5]", "[0, 4]"), 4},
-           {"not a list of whole", f32("[\"NaN\"]", "[0, 4]"), 4},
-           {"not a list of whole", f32("1", "[0, 4]"), 4},
-           {"not two whole numbers", f32("[1]", "[0]"), 4},
-           {"not two whole numbers", f32("[1]", "[-4, 0]"), 4},
-           {"do not match", f32("[2]", "[0, 4]"), 4},
-           {"do not match", f32("[1]", "[4, 0]"), 4},
-           {"do not match", f32("[4611686018427387904, 4]", "[0, 0]"), 0},  // 2^62 x 4 x 4 bytes
-           {"do not match", f32("[9223372036854775807, 3, 0]", "[0, 0]"), 0},
-           {"do not match", f32("[18446744073709551615]", "[0, 0]"), 0},
-           {"the file has 4 for them", f32("[2]", "[0, 8]"), 4},
-           {"the file has 5 for them", f32("[1]", "[0, 4]"), 5},
+           {"its shape", f32("[-1]", "[0, 4]"), 4},
+           {"its shape", f32("[1.5]", "[0, 4]"), 4},
+           {"its shape", f32("[\"NaN\"]", "[0, 4]"), 4},
+           {"its shape", f32("1", "[0, 4]"), 4},
+           {"its offsets", f32("[1]", "[0]"), 4},
+           {"its offsets", f32("[1]", "[-4, 0]"), 4},
+           {"match", f32("[2]", "[0, 4]"), 4},
+           {"match", f32("[1]", "[4, 0]"), 4},
+           {"match", f32("[4611686018427387904, 4]", "[0, 0]"), 0},  // 2^62 x 4 x 4 bytes
+           {"match", f32("[9223372036854775807, 3, 0]", "[0, 0]"), 0},
+           {"match", f32("[18446744073709551615]", "[0, 0]"), 0},
+           {"contains 4 bytes", f32("[2]", "[0, 8]"), 4},
+           {"contains 5 bytes", f32("[1]", "[0, 4]"), 5},
            {"begins at byte 18446744073709551608",
             f32("[1]", "[18446744073709551608, 18446744073709551612]"), 4},
            {"begins at byte 2", two("[2, 6]"), 6},    // overlap
@@ -147,18 +146,18 @@ TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
   }
 }
 
-TEST_F(Safetensors, SaysThatAFileIsSomethingElse) {
+TEST_F(Safetensors, ReportsFilesOfOtherKinds) {
   std::filesystem::create_symlink("loop", scratch / "loop");
   for (const auto& [file, why] : std::vector<std::pair<std::filesystem::path, const char*>>{
-           {scratch.file("png", "\x89PNG\r\n\x1a\n and more"), "is no safetensors file"},
-           {scratch.file("empty", ""), "it has only 0 bytes"},
+           {scratch.file("png", "\x89PNG\r\n\x1a\n and more"), "safetensors"},
+           {scratch.file("empty", ""), "0 bytes"},
            {scratch / "none", "cannot be opened"},
            {scratch / "loop", "cannot be opened"},
-           {scratch / "", "is not a regular file"}})
+           {scratch / "", "regular file"}})
     MILLRACE_EXPECT_ERROR(read_safetensors(file), file, why);
 }
 
-TEST_F(Safetensors, EveryTruncationIsAnError) {
+TEST_F(Safetensors, RejectsEveryTruncation) {
   write_safetensors(scratch / "whole", one_of_each_type());
   const auto bytes = read_file(scratch / "whole");
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -167,7 +166,7 @@ TEST_F(Safetensors, EveryTruncationIsAnError) {
   }
 }
 
-TEST_F(Safetensors, DamageIsAnErrorOrOtherValuesButNeverACrash) {
+TEST_F(Safetensors, SurvivesDamagedBytes) {
   write_safetensors(scratch / "whole", one_of_each_type());
   const auto bytes = read_file(scratch / "whole");
   testing::expect_no_crash(

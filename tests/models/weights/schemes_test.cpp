@@ -57,7 +57,7 @@ NamedTensors mask_rcnn() {
   return tensors;
 }
 
-TEST(Schemes, ThereAndBackIsTheSame) {
+TEST(Schemes, KeepsTensorsInRoundTrip) {
   const auto model = mask_rcnn();
   for (const auto* name :
        {"torchvision", "torchvision-2019", "detectron2", "mmdetection", "tensorpack"}) {
@@ -65,7 +65,7 @@ TEST(Schemes, ThereAndBackIsTheSame) {
     const auto& scheme = scheme_named(name);
     auto theirs = in_names_of(scheme, model, unknown);
     EXPECT_EQ(theirs.size(), model.size());
-    EXPECT_TRUE(unknown.empty()) << name << " has a name for " << unknown.front();
+    EXPECT_TRUE(unknown.empty()) << name << " has no name for " << unknown.front();
 
     const auto back = in_our_names(theirs);
     EXPECT_EQ(back.scheme->name, name);
@@ -78,7 +78,7 @@ TEST(Schemes, ThereAndBackIsTheSame) {
   }
 }
 
-TEST(Schemes, NamesAreThoseThatTheCodeBasesWrite) {
+TEST(Schemes, MatchesNamesOfOtherFrameworks) {
   const std::map<std::string, std::map<std::string, std::string>> expected = {
       {"torchvision-2019",
        {{"backbone.fpn.inner_blocks.3.0.bias", "backbone.fpn.inner_blocks.3.bias"},
@@ -129,7 +129,7 @@ NamedTensors mask_rcnn_on_c4() {
   return tensors;
 }
 
-TEST(Schemes, OnC4TheLastStageIsDetectron2sHeadOfRegions) {
+TEST(Schemes, MapsLastStageOfC4ToRes5) {
   const auto model = mask_rcnn_on_c4();
   std::vector<std::string> unknown;
   const auto theirs = in_names_of(scheme_named("detectron2-c4"), model, unknown);
@@ -150,7 +150,7 @@ TEST(Schemes, OnC4TheLastStageIsDetectron2sHeadOfRegions) {
         << model[i].first;
 }
 
-TEST(Schemes, KernelsOfTensorFlowAreTurned) {
+TEST(Schemes, TransposesTensorFlowKernels) {
   std::vector<std::string> unknown;
   const auto kernel = at::arange(2 * 3 * 5 * 7, at::kFloat).view({2, 3, 5, 7});  // [out, in, h, w]
   const auto matrix = at::arange(6, at::kFloat).view({2, 3});                    // [out, in]
@@ -162,7 +162,7 @@ TEST(Schemes, KernelsOfTensorFlowAreTurned) {
   EXPECT_EQ(theirs[1].second[2][1].item<float>(), matrix[1][2].item<float>());
 }
 
-TEST(Schemes, AClassifiersNamesAreABackbone) {
+TEST(Schemes, ReadsClassifierAsBackbone) {
   const auto read = in_our_names({{"conv1.weight", at::arange(3)},
                                   {"layer1.0.downsample.1.running_var", at::arange(3)},
                                   {"layer1.0.bn1.num_batches_tracked", at::arange(1)},
@@ -173,7 +173,7 @@ TEST(Schemes, AClassifiersNamesAreABackbone) {
   EXPECT_EQ(read.tensors[2].name, "fc.weight");
 }
 
-TEST(Schemes, TrunksThatNoTableListsKeepTheirNames) {
+TEST(Schemes, KeepsNamesOfUnlistedTrunks) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> files = {
       {"resnet",
        {"conv1.weight", "layer1.0.bn1.bias", "stage3.0.branches.1.2.conv1.weight",
@@ -199,7 +199,7 @@ TEST(Schemes, TrunksThatNoTableListsKeepTheirNames) {
   }
 }
 
-TEST(Schemes, AffineChannelsOfCaffe2BecomeNormsThatDoTheSame) {
+TEST(Schemes, ConvertsCaffe2AffineChannelsToNorms) {
   const auto read = in_our_names({{"conv1_w", at::arange(3, at::kFloat).view({3, 1, 1, 1})},
                                   {"conv1_b", at::arange(3, at::kFloat)},
                                   {"res_conv1_bn_s", at::arange(3, at::kFloat)},
@@ -215,19 +215,18 @@ TEST(Schemes, AffineChannelsOfCaffe2BecomeNormsThatDoTheSame) {
   EXPECT_TRUE(named.contains("backbone.body.layer3.5.bn3.bias"));
 }
 
-TEST(Schemes, OfOursABiasOfAConvolutionStaysOne) {
+TEST(Schemes, KeepsConvolutionBiasOfOwnScheme) {
   const auto read = in_our_names({{"backbone.body.conv1.bias", at::arange(3)}});
   ASSERT_EQ(read.tensors.size(), 1U);
   EXPECT_EQ(read.tensors[0].name, "backbone.body.conv1.bias");
 }
 
-TEST(Schemes, AnUnknownOneIsNamed) {
-  EXPECT_THAT(
-      [&] { scheme_named("detectron"); },
-      ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("did you mean 'detectron2'?")));
+TEST(Schemes, SuggestsNameForUnknownScheme) {
+  EXPECT_THAT([&] { scheme_named("detectron"); },
+              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("'detectron2'?")));
 }
 
-TEST(NamePattern, NumbersAreReadAndWrittenWithTheirOffsets) {
+TEST(NamePattern, ConvertsNumbersWithOffsets) {
   const auto numbers = match_name("res{a+1}.{b}.conv{c}", "res4.10.conv2");
   ASSERT_TRUE(numbers);
   EXPECT_EQ(fill_name("layer{a}.{b}.bn{c}", *numbers), "layer3.10.bn2");

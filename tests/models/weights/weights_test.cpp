@@ -42,7 +42,7 @@ at::Tensor value_of(const Parameters& parameters, const std::string& name) {
   return parameters.find(name)->value.detach();
 }
 
-TEST_F(LoadWeights, ReportsWhatDidNotFit) {
+TEST_F(LoadWeights, ReportsMissingUnusedAndMismatchedTensors) {
   const auto weight = at::arange(6, at::kFloat).view({2, 3});
   write_safetensors(
       file, {{"a.weight", weight}, {"extra", at::zeros({1})}, {"head.weight", at::zeros({81, 4})}});
@@ -58,7 +58,7 @@ TEST_F(LoadWeights, ReportsWhatDidNotFit) {
   EXPECT_TRUE(model.find("a.weight")->trainable());
 }
 
-TEST_F(LoadWeights, ReadsOtherPrecisionsAndDropsCountersAndWrappers) {
+TEST_F(LoadWeights, ConvertsPrecisionAndIgnoresCounters) {
   write_safetensors(file, {{"model.a", at::full({2}, 1.5, at::kHalf)},
                            {"b", at::full({2}, 2.5, at::kBFloat16)},
                            {"bn1.num_batches_tracked", at::zeros({}, at::kLong)}});
@@ -86,7 +86,7 @@ TEST_F(LoadWeights, StripsWrappersOfAnyDepth) {
   EXPECT_THAT(report.unused, IsEmpty());
 }
 
-TEST_F(LoadWeights, ReadsTheOtherNamesOfTorchvision) {
+TEST_F(LoadWeights, ReadsOtherNamesOfTorchvision) {
   const std::map<std::string, std::string> schemes = {{"zip.pth", "torchvision"},
                                                       {"legacy.pth", "torchvision-2019"},
                                                       {"module_prefix.pth", "torchvision"},
@@ -135,7 +135,7 @@ Parameters model_with_heads(std::int64_t classes, Background background) {
   return model;
 }
 
-TEST_F(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
+TEST_F(LoadWeights, ReordersHeadsForBackgroundPlace) {
   for (const auto from : {Background::first, Background::last})
     for (const auto to : {Background::first, Background::last}) {
       write_safetensors(file, heads(3, from));
@@ -152,12 +152,12 @@ TEST_F(LoadWeights, HeadsComeIntoTheModelsOrderOfClasses) {
     }
 }
 
-TEST_F(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
+TEST_F(LoadWeights, LoadsCategoriesFromNinetyRawIds) {
   write_safetensors(file, heads(90, Background::first));
   const auto model = model_with_heads(80, Background::last);
   const auto report = load_weights(model, file);
   EXPECT_EQ(report.loaded, 3U);
-  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("rows of the 80 categories")));
+  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("80 categories")));
   const auto scores = value_of(model, kScores).flatten();
   EXPECT_EQ(scores[0].item<float>(), 0);    // person, id 1
   EXPECT_EQ(scores[11].item<float>(), 12);  // stop sign, id 13
@@ -166,7 +166,7 @@ TEST_F(LoadWeights, OfNinetyRawIdsTheRowsOfTheCategoriesAreTaken) {
   EXPECT_EQ(value_of(model, kBoxes)[79 * 4 + 3].item<float>(), 89);
 }
 
-TEST_F(LoadWeights, HeadsForAnotherNumberOfClassesKeepTheirValuesAndAreReported) {
+TEST_F(LoadWeights, ReportsHeadsWithOtherClassCount) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
   write_safetensors(file, stored);
@@ -185,7 +185,7 @@ Metadata card(std::vector<std::string> classes) {
   return to_metadata({.classes = std::move(classes)});
 }
 
-TEST_F(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
+TEST_F(LoadWeights, MatchesRowsByClassName) {
   for (const auto from : {Background::first, Background::last})
     for (const auto to : {Background::first, Background::last}) {
       write_weights(file, heads(3, from), card({"cat", "dog", "owl"}));
@@ -201,7 +201,7 @@ TEST_F(LoadWeights, RowsOfHeadsGoByTheNamesOfTheirClasses) {
     }
 }
 
-TEST_F(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
+TEST_F(LoadWeights, ReportsClassesMissingInFile) {
   write_weights(file, heads(3, Background::last), card({"cat", "dog", "owl"}));
   auto model = model_with_heads(4, Background::last);
   model.find(kScores)->value.detach().fill_(-1);
@@ -209,14 +209,14 @@ TEST_F(LoadWeights, ClassesThatTheFileDoesNotKnowKeepTheirRowsAndAreNamed) {
   EXPECT_TRUE(
       same(value_of(model, kScores).flatten(), at::tensor({-1.0F, 2.0F, -1.0F, 0.0F, 100.0F})));
   EXPECT_THAT(report.new_classes, ElementsAre("bee", "ant"));
-  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("not used: dog")));
+  EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("dog")));
   EXPECT_EQ(report.not_loaded().size(), 2U);
 
   const auto none = load_weights(model_of({{kScores, {4, 1}}, {"a", {1}}}), file);
-  EXPECT_EQ(none.loaded, 1U) << "without names the rows are taken as they are";
+  EXPECT_EQ(none.loaded, 1U) << "without class names, rows are loaded in file order";
 }
 
-TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
+TEST_F(LoadWeights, RejectsFrozenParametersWithInitialValues) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
   write_weights(file, stored, card({"cat", "dog", "owl"}));
@@ -233,7 +233,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersThatKeepInitialValues) {
   check_frozen_loaded(whole, {kScores, kBoxes, kMasks}, file, {});
 }
 
-TEST_F(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
+TEST_F(LoadWeights, MatchesRowsOfAnchorsByName) {
   // Two anchors per cell, three classes.
   write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
   auto model = model_of({{"logits.bias", {6}}});
@@ -243,51 +243,49 @@ TEST_F(LoadWeights, RowsThatRepeatOnceAnAnchorGoByName) {
       same(value_of(model, "logits.bias"), at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
 }
 
-TEST_F(LoadWeights, OtherClassesForADetectorThatDoesNotSayWhichRowsAreWhichAreRefused) {
+TEST_F(LoadWeights, RejectsReorderedClassesWithoutClassRows) {
   write_weights(file, {{"logits.bias", at::arange(2, at::kFloat)}}, card({"cat", "dog"}));
   const auto model = model_of({{"logits.bias", {2}}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file, {.classes = {"dog", "cat"}}), file,
-                        "does not say which rows");
+                        "Parameters::set_classes");
   EXPECT_EQ(load_weights(model, file, {.classes = {"cat", "dog"}}).loaded, 1U);
 }
 
-TEST_F(LoadWeights, ThatAreNotFiniteAreRefusedUnlessAskedFor) {
+TEST_F(LoadWeights, RejectsNonFiniteValuesUnlessForced) {
   auto bad = at::full({4}, 1.0F);
   bad[1] = std::numeric_limits<float>::quiet_NaN();
   bad[2] = std::numeric_limits<float>::infinity();
   write_safetensors(file, {{"a", at::full({2}, 1.0F)}, {"b", bad}});
   const auto model = model_of({{"a", {2}}, {"b", {4}}});
-  MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
-                        "'b': 2 of its 4 values are NaN or infinite");
+  MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'b': 2 of its 4 values");
   EXPECT_EQ(load_weights(model, file, {.insistence = {true, "--force-weights"}}).loaded, 2U);
   // A value beyond the range of the model's type becomes infinite.
   write_safetensors(file, {{"a", at::full({2}, 1e300, at::kDouble)}, {"b", at::full({4}, 1.0F)}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'a': 2 of its 2 values");
 }
 
-TEST_F(LoadWeights, ReadsACheckpointFolder) {
+TEST_F(LoadWeights, ReadsCheckpointFolder) {
   write_safetensors(scratch / "model.safetensors", {{"a", at::full({2}, 1.5)}});
   EXPECT_EQ(load_weights(model_of({{"a", {2}}}), scratch / "").loaded, 1U);
 }
 
-TEST_F(LoadWeights, NothingThatFitsIsAnError) {
+TEST_F(LoadWeights, RejectsFileWithoutMatchingTensor) {
   write_safetensors(file, {{"x", at::zeros({1})}, {"y", at::zeros({1})}});
   const auto model = model_of({{"a", {2}}, {"y", {2}}});
-  MILLRACE_EXPECT_ERROR(load_weights(model, file), file,
-                        "2 tensors (x, y: file (1), model (2)); the model wants a");
+  MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "2 tensors (x, y: file (1), model (2))");
 }
 
-TEST_F(LoadWeights, WrongFilesAreErrors) {
+TEST_F(LoadWeights, RejectsFilesOfOtherKinds) {
   const auto model = model_of({{"a", {2}}});
   const auto none = scratch / "none.npz";
-  MILLRACE_EXPECT_ERROR(load_weights(model, none), none, "there is no such file");
+  MILLRACE_EXPECT_ERROR(load_weights(model, none), none, "not found");
   const auto png = scratch.file("w.png", "\x89PNG\r\n");
-  MILLRACE_EXPECT_ERROR(load_weights(model, png), png, "weights come as .safetensors");
+  MILLRACE_EXPECT_ERROR(load_weights(model, png), png, ".safetensors");
   const auto empty = scratch.file("w.npz", "");
-  MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "cannot be read as a zip archive");
+  MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "zip archive");
 }
 
-TEST_F(LoadWeights, ReadsTensorpacksResNet50) {
+TEST_F(LoadWeights, ReadsResNet50OfTensorpack) {
   MILLRACE_NEEDS_DATA("weights");
   const auto npz = testing::data_folder() / "weights" / "R50_C1-C4_imagenet_msra_fp16.npz";
   const auto model = model_of({{"backbone.body.conv1.weight", {64, 3, 7, 7}},
@@ -316,7 +314,7 @@ TEST_F(LoadWeights, ReadsTensorpacksResNet50) {
       same(value_of(model, "backbone.body.bn1.running_var"), stored.at("conv0/bn/variance/EMA")));
 }
 
-TEST_F(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
+TEST_F(LoadWeights, LoadsFoldedNormAsBias) {
   MILLRACE_NEEDS_DATA("weights");
   const auto npz =
       testing::data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";
@@ -336,7 +334,7 @@ TEST_F(LoadWeights, AFoldedNormBecomesOneThatOnlyAddsTheBias) {
   EXPECT_TRUE(same(shift, stored.at("group1/block0/convshortcut/b")));
 }
 
-TEST_F(LoadWeights, AFoldedNormIsTheBiasOfAConvolutionWithoutOne) {
+TEST_F(LoadWeights, LoadsFoldedNormIntoConvolutionBias) {
   MILLRACE_NEEDS_DATA("weights");
   const auto npz =
       testing::data_folder() / "weights" / "R18_C1-C4_imagenet_torchvision_bnfolded_fp16.npz";

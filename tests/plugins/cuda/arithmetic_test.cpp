@@ -62,7 +62,7 @@ class RoiAlignArithmetic : public ::testing::TestWithParam<std::tuple<int, bool>
   }
 };
 
-TEST_P(RoiAlignArithmetic, CellsAreTheCpus) {
+TEST_P(RoiAlignArithmetic, MatchesCpu) {
   const auto features = random_values({kImages, kChannels, kHeight, kWidth}, -1, 1, 1);
   const auto map = features.permute({0, 2, 3, 1}).contiguous();
   const auto pyramid = one_level(map.const_data_ptr<float>());
@@ -77,7 +77,7 @@ TEST_P(RoiAlignArithmetic, CellsAreTheCpus) {
   EXPECT_TRUE(close(output, roi_align(features, rois_, {}, options_), 1e-6));
 }
 
-TEST_P(RoiAlignArithmetic, ChannelsTogetherHaveTheBitsOfEachAlone) {
+TEST_P(RoiAlignArithmetic, MatchesSingleChannels) {
   constexpr int kTogether = 4, kMany = 2 * kTogether;
   const auto map = random_values({kImages, kHeight, kWidth, kMany}, -1, 1, 1);
   auto pyramid = one_level(map.const_data_ptr<float>());
@@ -104,7 +104,7 @@ TEST_P(RoiAlignArithmetic, ChannelsTogetherHaveTheBitsOfEachAlone) {
   }
 }
 
-TEST_P(RoiAlignArithmetic, GatheredGradientsAreTheCpus) {
+TEST_P(RoiAlignArithmetic, MatchesCpuGradients) {
   const auto features = at::zeros({kImages, kChannels, kHeight, kWidth}).requires_grad_();
   const auto weights = random_values({40, kChannels, 5, 5}, -1, 1, 5);
   roi_align(features, rois_, {}, options_).backward(weights);
@@ -133,7 +133,7 @@ TEST_P(RoiAlignArithmetic, GatheredGradientsAreTheCpus) {
 INSTANTIATE_TEST_SUITE_P(Switches, RoiAlignArithmetic,
                          ::testing::Combine(::testing::Values(0, 2), ::testing::Bool()));
 
-TEST(BoxArithmetic, IouHasTheCpusBits) {
+TEST(BoxArithmetic, MatchesCpuIou) {
   const auto a = random_boxes(50, 100, 80, 1), b = random_boxes(70, 100, 80, 2);
   auto table = at::empty({50, 70});
   auto* out = table.mutable_data_ptr<float>();
@@ -143,7 +143,7 @@ TEST(BoxArithmetic, IouHasTheCpusBits) {
   EXPECT_TRUE(same(table, box_iou(a, b)));
 }
 
-TEST(BoxArithmetic, ProposalsAreDecodedAndCutAsOnTheCpu) {
+TEST(BoxArithmetic, MatchesCpuProposals) {
   const auto anchors = random_boxes(200, 300, 100, 1) - 50;
   auto deltas = random_values({1, 200, 4}, -3, 6, 2);
   deltas[0][7][2] = kNan;
@@ -179,7 +179,7 @@ TEST(BoxArithmetic, ProposalsAreDecodedAndCutAsOnTheCpu) {
   }
 }
 
-TEST(MatcherArithmetic, MatchesOfABatchAreTheCpus) {
+TEST(MatcherArithmetic, MatchesCpu) {
   constexpr std::int64_t kBoxes = 500, kAll = 3 * kBoxes;
   auto truths = random_boxes(9, 100, 60, 1);
   truths[4] += 1000;  // overlaps no box
@@ -213,7 +213,7 @@ TEST(MatcherArithmetic, MatchesOfABatchAreTheCpus) {
   }
 }
 
-TEST(KeyArithmetic, OrdersValuesAsTheCpusTopKAndGivesThemBack) {
+TEST(KeyArithmetic, MatchesCpuTopK) {
   std::vector<float> values{0.0F, -0.0F, 1.5F, -1.5F, kNan, kInfinite, -kInfinite, 1e30F, -1e30F};
   const auto more = random_values({500}, -4, 4, 3).mul(20).round();  // with ties
   values.insert(values.end(), more.const_data_ptr<float>(), more.const_data_ptr<float>() + 500);
@@ -234,7 +234,7 @@ TEST(KeyArithmetic, OrdersValuesAsTheCpusTopKAndGivesThemBack) {
   }
 }
 
-TEST(SamplingArithmetic, RanksAreTheListOfEachLabel) {
+TEST(SamplingArithmetic, RanksRowsOfEachLabel) {
   constexpr std::int64_t kCount = 2 * kLabelChunk + 100;
   const auto label = random_values({2, kCount}, -1, 2, 5).floor().to(at::kChar);
   std::vector<std::int32_t> counts(2 * 3 * 2);
@@ -255,7 +255,7 @@ TEST(SamplingArithmetic, RanksAreTheListOfEachLabel) {
     }
 }
 
-TEST(FocalArithmetic, LossAndSlopeAreTheCpus) {
+TEST(FocalArithmetic, MatchesCpuLossAndGradient) {
   for (const double gamma : {2.0, 1.5, 0.0}) {
     const auto logits = random_values({200, 7}, -30, 30, 1).requires_grad_();
     const auto classes = random_values({200}, -2, 7, 2).floor().to(at::kLong);
@@ -275,7 +275,7 @@ TEST(FocalArithmetic, LossAndSlopeAreTheCpus) {
   }
 }
 
-TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
+TEST(NormalizeArithmetic, MatchesCpuBitwise) {
   Batch batch{.height = 5, .width = 7};
   batch.images = {{.width = 7, .height = 4}, {.width = 3, .height = 5}};
   batch.pixels.reset(new std::uint8_t[batch.bytes()]);
@@ -302,7 +302,7 @@ TEST(NormalizeArithmetic, PixelsHaveTheCpusBits) {
   }
 }
 
-TEST(EpilogueArithmetic, IsTheCpus) {
+TEST(EpilogueArithmetic, MatchesCpu) {
   const auto y = random_values({2, 3, 4, 6}, -1, 1, 1).permute({0, 3, 1, 2});  // channels last
   const auto add = random_values({2, 3, 4, 6}, -1, 1, 2).permute({0, 3, 1, 2});
   const auto bias = random_values({6}, -1, 1, 3);
@@ -326,7 +326,7 @@ TEST(EpilogueArithmetic, IsTheCpus) {
   }
 }
 
-TEST(MaskTargetArithmetic, RastersAreTheCpusBitForBit) {
+TEST(MaskTargetArithmetic, MatchesCpuBitwise) {
   std::mt19937 random(1);
   for (int round = 0; round < 200; ++round) {
     const auto size = std::array{28, 1, 7, 64, 256}[static_cast<std::size_t>(round % 5)];

@@ -28,6 +28,7 @@ class FaultOnDevice final : public Callback {
   }
 };
 
-MILLRACE_REGISTER(register_callback<FaultOnDevice>("fault_on_device", "reads what is not there"));
+MILLRACE_REGISTER(register_callback<FaultOnDevice>("fault_on_device",
+                                                   "reads beyond the end of a tensor"));
 
 }  // namespace

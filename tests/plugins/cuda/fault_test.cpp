@@ -22,21 +22,20 @@ class DeviceFault : public Trainer {
     EXPECT_THAT(said, AllOf(HasSubstr("callback 'fault_on_device'"), HasSubstr("before_step: "),
                             HasSubstr(part)));
     EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
-    EXPECT_THAT(end.err, AllOf(HasSubstr("training failed after step 2"), Not(HasSubstr("frame #")),
+    EXPECT_THAT(end.err, AllOf(HasSubstr("after step 2"), Not(HasSubstr("frame #")),
                                Not(HasSubstr("terminate called"))));
   }
 };
 
-TEST_F(DeviceFault, OnTheCpu) {
+TEST_F(DeviceFault, ReportsErrorOnCpu) {
   expect_one_sentence(train({}, "plugins=['" MILLRACE_FAULT_PLUGIN "']"), "out of range");
 }
 
-TEST_F(DeviceFault, OnAGpu) {
+TEST_F(DeviceFault, ReportsErrorOnGpu) {
   if (!fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "no GPU";
-  expect_one_sentence(
-      train({"train.device='cuda'"},
-            "plugins=['" MILLRACE_CUDA_PLUGIN "', '" MILLRACE_FAULT_PLUGIN "']"),
-      "CUDA error: device-side assert triggered (of this operation or one before it");
+  expect_one_sentence(train({"train.device='cuda'"},
+                            "plugins=['" MILLRACE_CUDA_PLUGIN "', '" MILLRACE_FAULT_PLUGIN "']"),
+                      "device-side assert");
 }
 
 }  // namespace

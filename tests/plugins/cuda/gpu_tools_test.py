@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu_tools with tools that only note how they were called: gpu_tools_test.py TRAINER"""
+"""scripts/gpu_tools with tools that only record their arguments: gpu_tools_test.py TRAINER"""
 
 import os
 import pathlib
@@ -40,14 +40,14 @@ class GpuTools(unittest.TestCase):
     def calls(self):
         return (self.root / "calls").read_text().splitlines()
 
-    def test_one_check_that_finds_an_error_does_not_stop_the_others(self):
+    def test_runs_all_checks_after_an_error(self):
         self.assertEqual(self.script("sanitize").returncode, 0)
         (self.root / "calls").unlink()
         self.assertEqual(self.script("sanitize", fails="racecheck").returncode, 1)
         for check in CHECKS:
             self.assertTrue(any(f"--tool {check} " in call for call in self.calls()), check)
 
-    def test_the_settings_of_every_command_resolve(self):
+    def test_settings_of_every_command_resolve(self):
         seen = 0
         for tool in (*CHECKS, "nsys", "waits", "ncu"):
             printed = self.script("--print", tool, trainer=TRAINER)
@@ -70,14 +70,14 @@ class GpuTools(unittest.TestCase):
         self.assertEqual(seen, 7)
         self.assertFalse((self.root / "calls").exists(), "--print runs nothing")
 
-    def test_what_is_missing_is_named(self):
+    def test_reports_missing_program(self):
         (self.root / "nsys").unlink()
         ended = self.script("nsys")
         self.assertEqual(ended.returncode, 1)
-        self.assertIn("there is no nsys in PATH", ended.stderr)
+        self.assertIn("nsys not found", ended.stderr)
         ended = self.script("ncu", trainer=str(self.root / "nothing"))
         self.assertEqual(ended.returncode, 1)
-        self.assertIn("nothing: run `make all`", ended.stderr)
+        self.assertIn("make all", ended.stderr)
         self.assertEqual(self.script("gpu-check").returncode, 2)
 
 

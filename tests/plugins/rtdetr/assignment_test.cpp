@@ -40,7 +40,7 @@ double least_sum(const std::vector<double>& costs, std::int64_t rows, std::int64
   return least;
 }
 
-TEST(Assign, IsTheCheapestOfAllAssignments) {
+TEST(Assign, FindsCheapestAssignment) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     millrace::Rng rng{seed};
     const auto rows = rng.between(1, 5), columns = rng.between(1, 5);
@@ -58,21 +58,21 @@ TEST(Assign, IsTheCheapestOfAllAssignments) {
   }
 }
 
-TEST(Assign, ChangesEarlierRowsWhereThatIsCheaper) {
+TEST(Assign, ReassignsEarlierRowsIfCheaper) {
   EXPECT_THAT(assign(std::vector<double>{1, 2, 1, 9}, 2, 2), ElementsAre(1, 0));
 }
 
-TEST(Assign, TakesTheFirstOfEqualColumns) {
+TEST(Assign, PrefersFirstOfEqualColumns) {
   EXPECT_THAT(assign(std::vector<double>(12, 7.0), 3, 4), ElementsAre(0, 1, 2));
 }
 
-TEST(Assign, LeavesRowsWithoutAColumnWhereThereAreTooFew) {
+TEST(Assign, LeavesRowsUnassignedWithTooFewColumns) {
   EXPECT_THAT(assign(std::vector<double>{5, 1, 3}, 3, 1), ElementsAre(-1, 0, -1));
   EXPECT_THAT(assign({}, 0, 7), IsEmpty());
   EXPECT_THAT(assign({}, 2, 0), ElementsAre(-1, -1));
 }
 
-TEST(Assign, RefusesCostsThatAreMissingOrNotFinite) {
+TEST(Assign, RejectsMissingOrNonFiniteCosts) {
   EXPECT_THROW(assign(std::vector<double>{1, 2, 3}, 2, 2), std::invalid_argument);
   for (const double bad :
        {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})

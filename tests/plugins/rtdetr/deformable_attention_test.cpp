@@ -60,7 +60,7 @@ at::Tensor reference(const Inputs& in) {
       .transpose(1, 2);
 }
 
-TEST(DeformableAttention, ReadsWhatGridSampleReads) {
+TEST(DeformableAttention, MatchesGridSample) {
   for (const auto& [type, tolerance] : {std::pair{at::kFloat, 1e-5}, {at::kDouble, 1e-13}}) {
     const auto ours = inputs(type), theirs = inputs(type);
     const auto weights = random_values({kImages, kQueries, kHeads * kChannels}, -1, 1, 4).to(type);
@@ -74,7 +74,7 @@ TEST(DeformableAttention, ReadsWhatGridSampleReads) {
   }
 }
 
-TEST(DeformableAttention, GradientsAreThoseOfFiniteDifferences) {
+TEST(DeformableAttention, MatchesFiniteDifferences) {
   constexpr double kStep = 1e-6;
   const auto in = inputs(at::kDouble);
   const auto weights =
@@ -98,7 +98,7 @@ TEST(DeformableAttention, GradientsAreThoseOfFiniteDifferences) {
   }
 }
 
-TEST(DeformableAttention, IsTheSameOnAnyNumberOfThreads) {
+TEST(DeformableAttention, MatchesForAnyThreadCount) {
   const auto weights = random_values({kImages, kQueries, kHeads * kChannels}, -1, 1, 4);
   millrace::testing::expect_same_on_any_threads([&] {
     const auto in = inputs(at::kFloat);
@@ -108,7 +108,7 @@ TEST(DeformableAttention, IsTheSameOnAnyNumberOfThreads) {
   });
 }
 
-TEST(DeformableAttention, ReadsNothingAtPlacesThatAreNoNumbers) {
+TEST(DeformableAttention, ReturnsZeroAtNonFiniteLocations) {
   auto in = inputs(at::kFloat);
   for (const float bad : {millrace::testing::kNan, millrace::testing::kInfinite, 1e30F, -1e30F}) {
     in.locations = at::zeros(in.locations.sizes(), at::kFloat) + bad;
@@ -117,7 +117,7 @@ TEST(DeformableAttention, ReadsNothingAtPlacesThatAreNoNumbers) {
   }
 }
 
-TEST(DeformableAttention, RefusesShapesThatDoNotFit) {
+TEST(DeformableAttention, RejectsMismatchedShapes) {
   const auto in = inputs(at::kFloat);
   EXPECT_THROW(deformable_attention(in.values, {{6, 7}}, in.locations, in.weights),
                std::invalid_argument);

@@ -17,7 +17,7 @@ namespace {
 using millrace::testing::close;
 using millrace::testing::same;
 
-TEST(Denoising, HasAtLeastOneGroup) {
+TEST(Denoising, MakesAtLeastOneGroup) {
   EXPECT_EQ(DenoisingShape(30, {.num_queries = 100}).groups, 3);
   EXPECT_EQ(DenoisingShape(300, {.num_queries = 100}).groups, 1);
   EXPECT_EQ(DenoisingShape(300, {.num_queries = 100}).queries(), 600);
@@ -25,7 +25,7 @@ TEST(Denoising, HasAtLeastOneGroup) {
   EXPECT_EQ(DenoisingShape(30, {.num_queries = 0}).queries(), 0);
 }
 
-TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
+TEST(Denoising, SamplesObjectsAboveTheLimit) {
   const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
   const auto few = denoised_of({all}, 50, {.step = 1});
   EXPECT_TRUE(same(few[0].labels, all.labels));
@@ -43,14 +43,14 @@ TEST(Denoising, TakesSomeObjectsOfAnImageThatHasMoreThanMost) {
   EXPECT_EQ(ever.size(), 50U);
 }
 
-TEST(Denoising, ChoosesTheObjectsOfAnImageByItAlone) {
+TEST(Denoising, SamplesEachImageIndependently) {
   const Target one{at::arange(50, at::kLong), at::rand({50, 4})};
   const auto both = denoised_of({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
   const auto alone = denoised_of({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
   EXPECT_TRUE(same(both[1].labels, alone[0].labels));
 }
 
-TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {
+TEST(Denoising, MakesNoiseOfEachImageIndependently) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 8};
   const DenoisingShape shape(3, options);
@@ -64,7 +64,7 @@ TEST(Denoising, NoiseOfAnImageDependsOnNoOther) {
   EXPECT_FALSE(both.moves.equal(later.moves));
 }
 
-TEST(Denoising, MovesNegativesFurther) {
+TEST(Denoising, ShiftsNegativesFurther) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 60};
   const DenoisingShape shape(3, options);
@@ -76,7 +76,7 @@ TEST(Denoising, MovesNegativesFurther) {
   }
 }
 
-TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
+TEST(Denoising, ReturnsObjectsWithoutNoise) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 8, .label_noise = 0, .box_noise = 0};
   const DenoisingShape shape(3, options);
@@ -91,7 +91,7 @@ TEST(Denoising, WithoutNoiseQueriesAreTheObjects) {
   }
 }
 
-TEST(Denoising, GroupsSeeThemselvesAndTheImagesQueriesWhichSeeNone) {
+TEST(Denoising, MasksAttentionBetweenGroups) {
   const DenoisingShape shape(2, {.num_queries = 4});  // two groups of four
   const auto mask = denoising_mask(shape, 3);
   ASSERT_EQ(mask.size(0), 11);

@@ -56,17 +56,17 @@ class Exported : public ::testing::TestWithParam<SmallKind> {
 INSTANTIATE_TEST_SUITE_P(ByName, Exported, ::testing::ValuesIn(kinds()),
                          millrace::testing::title_of);
 
-TEST_P(Exported, OnnxruntimeGivesTheSameForSquares) {
+TEST_P(Exported, MatchesOnnxruntimeForSquares) {
   NEEDS_RUNTIME();
   expect_right({}, squares());
 }
 
-TEST_P(Exported, OnnxruntimeGivesTheSameForImagesOfAllSizes) {
+TEST_P(Exported, MatchesOnnxruntimeForAllSizes) {
   NEEDS_RUNTIME();
   expect_right({}, millrace::testing::prepared_data());
 }
 
-TEST_P(Exported, OnnxruntimeGivesTheSameForPaddedBatchesAndHalfWeights) {
+TEST_P(Exported, MatchesOnnxruntimeForPaddedHalfPrecision) {
   NEEDS_RUNTIME();
   expect_right({.padded = true, .storage = onnx::Storage::fp16},
                millrace::testing::prepared_data());

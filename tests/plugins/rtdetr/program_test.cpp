@@ -54,7 +54,7 @@ every = "1 steps"
 )";
 };
 
-TEST_F(RtDetrRun, ResumedAndWithOtherThreadsOfTheDataTrainsTheSameBytes) {
+TEST_F(RtDetrRun, MatchesAfterResumeAndWithOtherThreads) {
   const auto whole = train("whole", {});
   const auto part = train("part", {}, 3);
   train("part", {}, 6);
@@ -63,7 +63,7 @@ TEST_F(RtDetrRun, ResumedAndWithOtherThreadsOfTheDataTrainsTheSameBytes) {
   expect_same(train("one", {"data.threads=1"}), train("eight", {"data.threads=8"}));
 }
 
-TEST_F(RtDetrRun, OfTwoRanksIsThatOfOneUpToRounding) {
+TEST_F(RtDetrRun, MatchesOnTwoRanksUpToRounding) {
   const auto alone = steps(train("alone", {"optimizer.lr=1e-5"}, 4));
   const auto together = steps(train("together", {"optimizer.lr=1e-5", "data.batch_size=1"}, 4, 2));
   ASSERT_EQ(alone.size(), together.size());
@@ -73,7 +73,7 @@ TEST_F(RtDetrRun, OfTwoRanksIsThatOfOneUpToRounding) {
         << i;
 }
 
-TEST_F(RtDetrRun, IsExported) {
+TEST_F(RtDetrRun, Exports) {
   const auto run = train("exported", {}, 1);
   successful(
       trainer({"export", run, "--out", in_folder("rtdetr.onnx"), "--photos", data_ / "val2017"}));

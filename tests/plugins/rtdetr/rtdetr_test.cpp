@@ -42,7 +42,7 @@ std::unique_ptr<millrace::Detector> tiny_detector(const std::string& norm = "fro
   return model;
 }
 
-TEST(RtDetr, FindsObjectsInsideOfImagesBestFirst) {
+TEST(RtDetr, ReturnsDetectionsInsideImagesByScore) {
   const auto model = tiny_detector();
   const auto batch = small_batch();
   const auto found = model->detect(batch);
@@ -57,24 +57,23 @@ TEST(RtDetr, FindsObjectsInsideOfImagesBestFirst) {
   }
 }
 
-TEST(RtDetr, SaysWhichSidesItTakes) {
+TEST(RtDetr, RejectsSidesNotMultipleOf32) {
   auto batch = small_batch();
   batch.height = 48;
-  EXPECT_THAT(message_of([&] { tiny_detector()->detect(batch); }),
-              HasSubstr("multiples of 32: set data.divisor = 32"));
+  EXPECT_THAT(message_of([&] { tiny_detector()->detect(batch); }), HasSubstr("data.divisor = 32"));
 }
 
-TEST(RtDetr, RefusesOptionsThatContradictEachOther) {
+TEST(RtDetr, RejectsContradictoryOptions) {
   EXPECT_THAT(message_of([] { tiny_detector("bn", "decoder.offset_scale = 0.7\n"); }),
-              HasSubstr("set version = \"v2\""));
+              HasSubstr("version = \"v2\""));
   EXPECT_THAT(message_of([] {
                 millrace::detectors().at("rtdetr").create(
                     parse_config("encoder.heads = 3\n", "a.toml"), {{"star"}, 1});
               }),
-              HasSubstr("must divide encoder.hidden_dim"));
+              HasSubstr("encoder.heads"));
 }
 
-TEST(RtDetr, WeightsGoThroughAFileUnderTheNamesThatTheyHave) {
+TEST(RtDetr, SavesAndLoadsWeightsByName) {
   const millrace::testing::Scratch scratch;
   const auto model = tiny_detector();
   const auto file = scratch / "model.safetensors";
@@ -112,7 +111,7 @@ AfterStep after_step(const std::vector<millrace::Batch>& batches) {
   return result;
 }
 
-TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
+TEST(RtDetr, MatchesLargeBatchWithMicroBatches) {
   const auto whole = four_images();
   const auto expected = after_step({whole});
   EXPECT_TRUE(expected.scalars.contains("loss_vfl_dn"));
@@ -132,14 +131,14 @@ TEST(RtDetr, MicroBatchesGiveTheLossesAndGradientsOfTheLargeBatch) {
   }
 }
 
-TEST(RtDetr, KnowsTheCountsOfItsLosses) {
+TEST(RtDetr, PredictsCountsOfLosses) {
   const auto model = tiny_detector();
   for (const std::size_t size : {1U, 4U})
     for (const auto& part : parts_of(four_images(), size))
       millrace::testing::expect_known_counts(*model, part, {.seed = 3});
 }
 
-TEST(RtDetr, StepsWithoutAnyObjectHaveLosses) {
+TEST(RtDetr, ReturnsLossesWithoutObjects) {
   auto batch = small_batch();
   for (auto& objects : batch.objects) objects = {};
   const auto model = tiny_detector();
@@ -150,7 +149,7 @@ TEST(RtDetr, StepsWithoutAnyObjectHaveLosses) {
   EXPECT_TRUE(std::isfinite(total.item<double>()));
 }
 
-TEST(RtDetr, TheSameSeedAndStepGiveTheSameLosses) {
+TEST(RtDetr, RepeatsLossesOfSeedAndStep) {
   const auto model = tiny_detector();
   const auto loss = [&](std::int64_t step) {
     return millrace::testing::total_of(model->losses(small_batch(), {.seed = 3, .step = step}))

@@ -223,7 +223,7 @@ class TransformersRtDetr : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(ByVersion, TransformersRtDetr, ::testing::Values("v1", "v2"),
                          [](const auto& one) { return one.param; });
 
-TEST_P(TransformersRtDetr, HasTheNamesThatOurWeightsHave) {
+TEST_P(TransformersRtDetr, MatchesNamesOfWeights) {
   const Tiny tiny(GetParam());
   std::vector<std::int64_t> names;
   for (const auto& [name, value] : tiny.by_name) names.push_back(crc32(name));
@@ -231,18 +231,18 @@ TEST_P(TransformersRtDetr, HasTheNamesThatOurWeightsHave) {
   EXPECT_TRUE(at::tensor(names, at::kLong).equal(theirs_.at("names")));
 }
 
-TEST_P(TransformersRtDetr, HasTheSameLayersMatchesLossesAndGradients) {
+TEST_P(TransformersRtDetr, MatchesLayersLossesAndGradients) {
   expect_same_forward_and_backward(GetParam(), theirs_, /*whole=*/false);
 }
 
-TEST_P(TransformersRtDetr, TrainsTheSameInTwentySteps) {
+TEST_P(TransformersRtDetr, MatchesTwentyTrainingSteps) {
   expect_same_steps(GetParam(), theirs_, /*whole=*/false);
 }
 
-TEST_P(TransformersRtDetr, FindsTheSameObjects) { expect_same_detections(GetParam(), theirs_); }
+TEST_P(TransformersRtDetr, MatchesDetections) { expect_same_detections(GetParam(), theirs_); }
 
 // Compares everything with the installed package.
-TEST_P(TransformersRtDetr, OfThisPythonIsTheOneThatWasRecorded) {
+TEST_P(TransformersRtDetr, MatchesInstalledPythonPackage) {
   MILLRACE_NEEDS_PYTHON("transformers, torchvision, scipy, safetensors.torch");
   const Scratch scratch;
   const auto file = scratch / "whole.safetensors";

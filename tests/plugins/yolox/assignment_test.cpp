@@ -34,7 +34,7 @@ const auto kLabel = [](std::initializer_list<std::int64_t> labels) {
   return at::tensor(at::ArrayRef<std::int64_t>(labels.begin(), labels.size()), at::kLong);
 };
 
-TEST(SimOta, EqualCostsGoToTheFirstCells) {
+TEST(SimOta, PrefersFirstOfEqualCells) {
   // All cells have IoU 1, so ten are taken. 4 x 4 cells of stride 8 are inside the box and near its
   // centre.
   const std::vector<double> box{32, 32, 64, 64};
@@ -44,7 +44,7 @@ TEST(SimOta, EqualCostsGoToTheFirstCells) {
   EXPECT_TRUE(same(result.ious, at::full({10}, 1.0, at::kFloat)));
 }
 
-TEST(SimOta, AnObjectThatNothingOverlapsHasOneCell) {
+TEST(SimOta, AssignsOneCellWithoutOverlap) {
   const auto result = assigned(all_say({8, 8, 4, 4}),
                                at::tensor({44, 44, 8, 8}, at::kFloat).view({1, 4}), kLabel({0}));
   ASSERT_EQ(result.rows.size(0), 1);
@@ -52,7 +52,7 @@ TEST(SimOta, AnObjectThatNothingOverlapsHasOneCell) {
   EXPECT_EQ(result.ious.item<float>(), 0);
 }
 
-TEST(SimOta, ACellThatTwoObjectsTakeLearnsTheCheaper) {
+TEST(SimOta, AssignsSharedCellToCheaperObject) {
   // The same box twice, with different classes.
   auto outputs = all_say({32, 32, 64, 64});
   outputs.classes.select(2, 1).fill_(4);
@@ -62,7 +62,7 @@ TEST(SimOta, ACellThatTwoObjectsTakeLearnsTheCheaper) {
   EXPECT_TRUE(same(result.objects, at::full({10}, 1, at::kLong)));
 }
 
-TEST(SimOta, CountsObjectsOverAllImagesAndGivesTheSameForAnyThreads) {
+TEST(SimOta, MatchesForAnyThreadCount) {
   const auto grid = Grid::of(kSide, kSide, at::kCPU);
   at::manual_seed(3);
   const Outputs outputs{at::rand({5, kCells, 4}) * 40 + 5, at::randn({5, kCells}),
@@ -86,7 +86,7 @@ TEST(SimOta, CountsObjectsOverAllImagesAndGivesTheSameForAnyThreads) {
   }
 }
 
-TEST(SimOta, WithoutObjectsNoCellLearns) {
+TEST(SimOta, AssignsNoCellWithoutObjects) {
   EXPECT_EQ(assigned(all_say({32, 32, 9, 9}), at::zeros({0, 4}), kLabel({})).rows.size(0), 0);
 }
 

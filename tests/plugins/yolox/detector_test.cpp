@@ -34,7 +34,7 @@ Batch image_of(const Batch& batch, std::size_t i) {
   return one;
 }
 
-TEST(Yolox, OfImagesWithoutObjectsLearnsThatThereAreNone) {
+TEST(Yolox, LearnsBackgroundWithoutObjects) {
   auto batch = small_batch();
   batch.objects = {{}, {}};
   const auto losses = by_formula("plain")->losses(batch, {});
@@ -47,7 +47,7 @@ TEST(Yolox, OfImagesWithoutObjectsLearnsThatThereAreNone) {
       ConfigError);
 }
 
-TEST(Yolox, LossesOfPartsAddUpToThoseOfTheBatch) {
+TEST(Yolox, SumsLossesOfParts) {
   const auto batch = small_batch();
   const auto model = by_formula("plain");
   const StepInfo step{.measured_only = true};  // uses running statistics, which no part changes
@@ -59,7 +59,7 @@ TEST(Yolox, LossesOfPartsAddUpToThoseOfTheBatch) {
   EXPECT_NEAR(sum(totals.means(parts[0])) + sum(totals.means(parts[1])), whole, 1e-4 * whole);
 }
 
-TEST(Yolox, TrainsInAnotherSizeEveryTenSteps) {
+TEST(Yolox, ChangesSizeEveryTenSteps) {
   auto options = options_of("plain");
   options.random_size = {1, 3};
   Yolox model(options, {.classes = {"star", "ring", "disc"}});
@@ -72,7 +72,7 @@ TEST(Yolox, TrainsInAnotherSizeEveryTenSteps) {
   EXPECT_EQ(seen.size(), 3U);
 }
 
-TEST(Yolox, PadsWithItsGreyAndFindsInOriginalPixels) {
+TEST(Yolox, ReturnsBoxesInOriginalPixels) {
   // The second image is smaller than the batch, so it is padded as in a batch of its own.
   const auto batch = small_batch();
   const auto model = by_formula("plain");
@@ -98,7 +98,7 @@ TEST(Yolox, PadsWithItsGreyAndFindsInOriginalPixels) {
   }
 }
 
-TEST(Yolox, UniformBoxesHaveOneScaleUnclipped) {
+TEST(Yolox, ReturnsUniformBoxesUnclipped) {
   constexpr float kLarger = 0.5F, kCut = 0.495F;
   auto batch = small_batch();
   for (auto& image : batch.images) image.scale_y = kCut;
@@ -119,11 +119,11 @@ TEST(Yolox, UniformBoxesHaveOneScaleUnclipped) {
   EXPECT_TRUE(reaches_out);
 }
 
-TEST(Yolox, KeepsNoMoreDetectionsThanAsked) {
+TEST(Yolox, LimitsNumberOfDetections) {
   EXPECT_EQ(by_formula("plain", {.detections_per_img = 7})->detect(small_batch())[0].size(), 7U);
 }
 
-TEST(Yolox, HasTheSizesThatArePublished) {
+TEST(Yolox, MatchesPublishedSizes) {
   const auto millions = [](const std::string& size) {
     const auto table = parse_config("size = '" + size + "'", "test");
     const Yolox model(read_options<YoloxOptions>(table),
@@ -138,16 +138,16 @@ TEST(Yolox, HasTheSizesThatArePublished) {
   EXPECT_NEAR(millions("x"), 99.1, 0.05);
 }
 
-TEST(Yolox, RefusesARangeOfSizesThatIsNone) {
+TEST(Yolox, RejectsInvalidRandomSize) {
   for (const auto* range : {"[20]", "[26, 14]"})
     EXPECT_THAT(
         testing::message_of([&] {
           read_options<YoloxOptions>(parse_config(std::string("random_size = ") + range, "test"));
         }),
-        ::testing::HasSubstr("takes the least and the greatest size, such as [14, 26]"));
+        ::testing::HasSubstr("random_size"));
 }
 
-TEST(Yolox, DescribesItselfAsAGraph) {
+TEST(Yolox, ExportsToGraph) {
   const auto model = by_formula("depthwise");
   onnx::Graph graph(model->parameters());
   const onnx::Images images{graph.input("pixels", onnx::Type::u8, {"n", "h", "w", 3}, ""),

@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::get<0>(of.param) + (std::get<1>(of.param) ? "AsThePackage" : "AsRecorded");
     });
 
-TEST_P(Yolox030, HasTheSameMapsAndFindsTheSame) {
+TEST_P(Yolox030, MatchesMapsAndDetections) {
   const at::NoGradGuard no_grad;
   const auto pixels = images();
   const auto dark = model_->pyramid().backbone()(pixels, {});
@@ -148,7 +148,7 @@ TEST_P(Yolox030, HasTheSameMapsAndFindsTheSame) {
   }
 }
 
-TEST_P(Yolox030, GivesTheSameCellsToEachObject) {
+TEST_P(Yolox030, MatchesAssignedCells) {
   const at::NoGradGuard no_grad;
   const auto raw = model_->outputs(images(), {.training = true});
   const auto grid = Grid::of(kHeight, kWidth, at::kCPU);
@@ -166,7 +166,7 @@ TEST_P(Yolox030, GivesTheSameCellsToEachObject) {
   EXPECT_TRUE(close(assigned.ious, at::cat({theirs(0, "ious"), theirs(1, "ious")}), 1e-3));
 }
 
-TEST_P(Yolox030, HasTheSameLossesGradientsAndStatistics) {
+TEST_P(Yolox030, MatchesLossesGradientsAndStatistics) {
   for (const bool l1 : {false, true}) {
     set_by_formula(*model_);
     const auto losses =
@@ -186,7 +186,7 @@ TEST_P(Yolox030, HasTheSameLossesGradientsAndStatistics) {
   expect_close("after.", statistics, 1e-5);
 }
 
-TEST_P(Yolox030, TakesTheSameTwentySteps) {
+TEST_P(Yolox030, MatchesTwentyTrainingSteps) {
   const auto optimizer = make_optimizer(
       model_->parameters(),
       {.nesterov = true, .weight_decay = 5e-4, .weight_decay_bias = 0, .weight_decay_norm = 0});

@@ -24,14 +24,14 @@ class PublishedYolox : public Trainer {
   }
 };
 
-TEST_F(PublishedYolox, RecipeGivesPublishedFigures) {
+TEST_F(PublishedYolox, MatchesPublishedScores) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights/yolox_nano_coco.safetensors");
   expect_near(figures({}), {0.3272, 0.5052, 0.3441, 0.0716, 0.2516, 0.6619, 0.2818, 0.3873, 0.3993,
                             0.1165, 0.3699, 0.7124});
 }
 
-TEST_F(PublishedYolox, ExactBoxesScoreMore) {
+TEST_F(PublishedYolox, ScoresHigherWithExactBoxes) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights/yolox_nano_coco.safetensors");
   EXPECT_GT(figures({"model.test.boxes='exact'"})[0], 0.3272 + 0.003);

@@ -52,14 +52,14 @@ AnchorRule rule_of(const std::vector<double>& sizes, const std::vector<double>& 
   return rule;
 }
 
-TEST(Sides, AreTheImagesOwnWhereTheMachineBearsThem) {
+TEST(Sides, KeepsImageSizesWithinMachineLimits) {
   EXPECT_EQ(choose_sides(made_up({320, 240}, 40), kLaptop).largest(), 256);
   EXPECT_EQ(choose_sides(made_up({4000, 3000}, 1000), kServer).largest(), 800);
   const auto small = choose_sides(made_up({200, 160}, 40), kServer);
   EXPECT_EQ(small.largest(), 160);
 }
 
-TEST(Sides, GrowForSmallObjectsAndTellWhenTheyCannot) {
+TEST(Sides, IncreasesForSmallObjectsUpToLimit) {
   const auto enlarged = choose_sides(made_up({1600, 1200}, 60), kLaptop);
   EXPECT_GT(enlarged.largest(), 256);
   EXPECT_FALSE(enlarged.too_small);
@@ -69,12 +69,12 @@ TEST(Sides, GrowForSmallObjectsAndTellWhenTheyCannot) {
   EXPECT_LE(tiny.largest(), 384);
 }
 
-TEST(Sides, AreSmallerForLargeObjectsWithoutAGpu) {
+TEST(Sides, DecreasesForLargeObjectsWithoutGpu) {
   EXPECT_LT(choose_sides(made_up({640, 480}, 300), kLaptop).largest(), 256);
   EXPECT_EQ(choose_sides(made_up({640, 480}, 300), kServer).largest(), 480);
 }
 
-TEST(Sides, AscendAndHoldTheLongerSide) {
+TEST(Sides, ReturnsAscendingSidesWithinMaximum) {
   const auto sides = choose_sides(made_up({640, 480}, 40), kLaptop);
   EXPECT_TRUE(std::ranges::is_sorted(sides.short_side));
   EXPECT_EQ(sides.of({640, 480}).height, sides.largest());
@@ -85,13 +85,13 @@ TEST(Sides, AscendAndHoldTheLongerSide) {
   EXPECT_EQ(choose_sides(mixed, kLaptop).max_side, sides.max_side);
 }
 
-TEST(Sides, OfImagesWithoutObjectsAreThere) {
+TEST(Sides, ReturnsSidesWithoutObjects) {
   SeenData data{.classes = {"a"}};
   data.images.push_back({.original = {640, 480}});
   EXPECT_GT(choose_sides(data, kLaptop).largest(), 0);
 }
 
-TEST(AnchorChoice, ReachesMoreThanThePublishedOne) {
+TEST(AnchorChoice, CoversMoreThanPublishedAnchors) {
   for (const double object : {10., 20., 90., 300.}) {
     const auto chosen = choose_anchors(made_up({800, 800}, object), rule_of);
     EXPECT_GE(chosen.chosen.all.share(Reach::foreground),
@@ -104,7 +104,7 @@ TEST(AnchorChoice, ReachesMoreThanThePublishedOne) {
   EXPECT_DOUBLE_EQ(small.canonical(), 7 * small.sizes.front());
 }
 
-TEST(AnchorChoice, TakesLongAnchorsForLongObjectsAlone) {
+TEST(AnchorChoice, AddsLongAnchorsOnlyForLongObjects) {
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 5), rule_of).ratios,
               ElementsAre(.25, .5, 1, 2, 4));
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 1), rule_of).ratios, ElementsAre(.5, 1, 2));
@@ -128,7 +128,7 @@ SeenData squares(const std::vector<float>& sides, std::uint64_t seed) {
   return data;
 }
 
-TEST(BetterSizes, FindsThoseThatFitTheObjectsAndKeepsThoseThatDo) {
+TEST(BetterSizes, FindsSizesThatFitObjects) {
   const auto data = squares({8}, 3);
   const auto advice = better_sizes(data, {}, rule_of);
   ASSERT_TRUE(advice);
@@ -139,7 +139,7 @@ TEST(BetterSizes, FindsThoseThatFitTheObjectsAndKeepsThoseThatDo) {
   EXPECT_FALSE(better_sizes({}, {}, rule_of));
 }
 
-TEST(BetterSizes, NeverLeaveMoreObjectsWithoutAnAnchorThatOverlapsThemByHalf) {
+TEST(BetterSizes, NeverReducesRecall) {
   int advised = 0;
   for (const double first : {8, 12, 16, 24, 32}) {
     std::vector<double> sizes;
@@ -158,7 +158,7 @@ TEST(BetterSizes, NeverLeaveMoreObjectsWithoutAnAnchorThatOverlapsThemByHalf) {
   EXPECT_GT(advised, 5);
 }
 
-TEST(Batch, FitsMemoryAndTheDataSet) {
+TEST(Batch, FitsMemoryAndDataSet) {
   EXPECT_EQ(choose_batch(1000, kLaptop), 4);
   EXPECT_EQ(choose_batch(1000, kServer), 8);
   EXPECT_EQ(choose_batch(9, kLaptop), 2);
@@ -169,7 +169,7 @@ TEST(Batch, FitsMemoryAndTheDataSet) {
   EXPECT_EQ(batch_in_memory(4, small, 1e10), 1);
 }
 
-TEST(Plan, SeesFewImagesOftenAndManySeldom) {
+TEST(Plan, AdaptsEpochsToDataSetSize) {
   std::int64_t last = 1000;
   for (const std::size_t images : {20, 100, 1000, 10'000, 100'000}) {
     const auto plan = choose_plan(images, 4, Start::backbone, false);
@@ -184,14 +184,14 @@ TEST(Plan, SeesFewImagesOftenAndManySeldom) {
   EXPECT_GE(choose_plan(1, 1, Start::detector, false).warmup, 1);
 }
 
-TEST(Plan, CountsStepsAsTrainingDoes) {
+TEST(Plan, MatchesStepsOfTraining) {
   const auto plan = choose_plan(25, 4, Start::random, false);
   EXPECT_EQ(plan.steps, count_steps(static_cast<double>(plan.epochs), 25, 4));
   EXPECT_EQ(plan.steps, (25 * plan.epochs + 3) / 4);
   EXPECT_EQ(plan.first_evaluation, (25 * plan.evaluate_every + 3) / 4);
 }
 
-TEST(Flips, AreLeftOutWhereSidesOrLettersAreToldApart) {
+TEST(Flips, DisablesForSidesAndLetters) {
   EXPECT_EQ(reason_against_flips({"cat", "dog"}), "");
   EXPECT_EQ(reason_against_flips({"bright", "leftover"}), "");
   EXPECT_NE(reason_against_flips({"shoe_left", "shoe_right"}), "");

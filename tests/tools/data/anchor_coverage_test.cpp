@@ -146,19 +146,19 @@ SeenData made_data(int images, double grain) {
   return data;
 }
 
-TEST(AnchorCoverage, EqualsALookAtEveryAnchor) {
+TEST(AnchorCoverage, MatchesExhaustiveSearch) {
   const auto rule = pyramid({32, 64, 128, 256, 512}, 4);
   const auto kinds = expect_same(made_data(150, 1e-3), rule);
   for (const int count : kinds) EXPECT_GT(count, 20);  // every kind occurs
 }
 
-TEST(AnchorCoverage, EqualsItWhereManyAnchorsAreEquallyGood) {
+TEST(AnchorCoverage, MatchesExhaustiveSearchWithTies) {
   // Whole pixels: an object inside an anchor is also inside its neighbours.
   for (const auto& rule : {pyramid({16, 64, 256}, 8), pyramid({8}, 4), pyramid({300, 600}, 16)})
     expect_same(made_data(100, 1), rule);
 }
 
-TEST(AnchorCoverage, EqualsItInEveryStyle) {
+TEST(AnchorCoverage, MatchesExhaustiveSearchInEveryStyle) {
   const auto data = made_data(60, 0.25);
   auto rule = pyramid({32, 64, 128, 256, 512}, 8);
   rule.foreground = 0.5;
@@ -176,7 +176,7 @@ TEST(AnchorCoverage, EqualsItInEveryStyle) {
   expect_same(data, rule);
 }
 
-TEST(AnchorCoverage, EqualsItOnRealPhotos) {
+TEST(AnchorCoverage, MatchesExhaustiveSearchOnRealData) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto root = testing::data_folder() / "coco_mini";
   const auto split =
@@ -188,7 +188,7 @@ TEST(AnchorCoverage, EqualsItOnRealPhotos) {
   expect_same(data, pyramid({32, 64, 128, 256, 512}, 4));
 }
 
-TEST(AnchorCoverage, OfOneObjectIsWhatOneReckons) {
+TEST(AnchorCoverage, MatchesHandComputedValue) {
   SeenData data{.classes = {"one"}};
   Instances objects{.boxes = {{8, 8, 16, 16}}, .classes = {0}, .crowd = {0}, .segmentations = {{}}};
   add_image(data, {.original = {64, 64}, .seen = {64, 64}}, objects);

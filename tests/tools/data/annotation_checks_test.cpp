@@ -17,6 +17,7 @@
 namespace millrace::coco {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -67,16 +68,24 @@ class Checks : public ::testing::Test {
     for (auto& one : json_["annotations"]) one.erase("segmentation");
   }
 
-  /// A field of the first object, its value as JSON, and the expected findings of this change.
+  /// A field of the first object, its value as JSON, and the expected findings of this change: the
+  /// beginning of each, and a part of the last.
   struct Case {
     std::string field, value;
     std::vector<std::string> found;
+    std::string part = {};
   };
   void expect_found(const std::vector<Case>& cases) {
     const auto sound = json_;
-    for (const auto& [field, value, found] : cases) {
+    for (const auto& [field, value, found, part] : cases) {
       object(0)[field] = Json::parse(value);
-      EXPECT_EQ(check(), found) << field << ": " << value;
+      const auto told = check();
+      ASSERT_EQ(told.size(), found.size()) << field << ": " << value;
+      for (std::size_t i = 0; i < found.size(); ++i)
+        EXPECT_THAT(told[i], StartsWith(found[i])) << field << ": " << value;
+      if (!part.empty()) {
+        EXPECT_THAT(told.back(), HasSubstr(part)) << field << ": " << value;
+      }
       json_ = sound;
     }
   }
@@ -105,29 +114,29 @@ class Checks : public ::testing::Test {
   std::size_t usable_ = 0, objects_ = 0;
 };
 
-TEST_F(Checks, ASoundSetHasNoFindings) {
+TEST_F(Checks, ReportsNothingForValidData) {
   EXPECT_THAT(check(), IsEmpty());
   EXPECT_EQ(usable_, 2U);
   EXPECT_EQ(objects_, 4U);
 }
 
-TEST_F(Checks, AFileThatCannotBeReadIsOneFinding) {
+TEST_F(Checks, ReportsUnreadableFile) {
   const auto whole = json_.dump();
   json_.erase("categories");
   const auto expect_told = [&](const std::string& why) {
     EXPECT_THAT(check_file(),
                 ElementsAre(AllOf(StartsWith("error file-unreadable 1: "), HasSubstr(why))));
   };
-  expect_told("cannot be opened");
+  expect_told("open");
   write("hello");
   expect_told("byte 0");
   write(whole.substr(0, 300));
-  expect_told("byte 300: the JSON ends early; the file is truncated");
+  expect_told("byte 300");
   write(json_.dump());
-  expect_told("'categories' is missing");
+  expect_told("'categories'");
 }
 
-TEST_F(Checks, ReadingGoesOnAfterEachRecordThatIsWrong) {
+TEST_F(Checks, ContinuesAfterInvalidRecords) {
   object(0)["bbox"] = {1, 2, -3, 4};
   object(1)["segmentation"] = {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}};
   object(2)["segmentation"] = {{"size", {80, 100}}, {"counts", {1, 2}}};
@@ -138,27 +147,27 @@ TEST_F(Checks, ReadingGoesOnAfterEachRecordThatIsWrong) {
   const auto found = check();
   ASSERT_EQ(found.size(), 5U) << ::testing::PrintToString(found);
   EXPECT_THAT(found[0], AllOf(StartsWith("error box-unreadable 1: annotation 10: annotations[0]"),
-                              HasSubstr("negative size: -3 x 4")));
-  EXPECT_THAT(found[1], AllOf(StartsWith("error mask-unreadable 1: annotation 20"),
-                              HasSubstr("do not add up to 80 x 100")));
+                              HasSubstr("-3 x 4")));
+  EXPECT_THAT(found[1],
+              AllOf(StartsWith("error mask-unreadable 1: annotation 20"), HasSubstr("80 x 100")));
   EXPECT_THAT(found[2], AllOf(StartsWith("error record-unreadable 3: image 7: images[2], byte "),
-                              HasSubstr("'width' is 0")));
-  EXPECT_THAT(found[3], AllOf(StartsWith("error shape-unreadable 1: annotation 11"),
-                              HasSubstr("polygon 1 has 4 numbers")));
+                              HasSubstr("'width'")));
+  EXPECT_THAT(found[3],
+              AllOf(StartsWith("error shape-unreadable 1: annotation 11"), HasSubstr("polygon 1")));
   EXPECT_EQ(found[4], "note image-empty 1: image 2 (2.jpg)");
-  EXPECT_EQ(objects_, 1U) << "the one that is sound, with its own shape";
+  EXPECT_EQ(objects_, 1U) << "the valid one, with its own shape";
 }
 
-TEST_F(Checks, WhatIsNoFiniteNumberIsUnreadable) {
+TEST_F(Checks, RejectsNonFiniteNumbers) {
   const auto whole = json_.dump();
   for (const std::string number : {"NaN", "1e999"}) {
     write(std::string(whole).replace(whole.find("[10,20,30,40]"), 13, "[10," + number + ",30,40]"));
     EXPECT_THAT(check_file(), ElementsAre(AllOf(StartsWith("error box-unreadable 1: annotation 10"),
-                                                HasSubstr("not a finite number"))));
+                                                HasSubstr("finite"))));
   }
 }
 
-TEST_F(Checks, TheFaultyRecordsLeaveTheRestAsItIs) {
+TEST_F(Checks, KeepsValidRecords) {
   for (int i = 0; i < 200; ++i) {
     auto one = sound(100 + i, 1, 0);
     if (i % 3 == 0) one["segmentation"] = {{1, 2, 3, 4, 5, 6}, {1}};
@@ -173,7 +182,7 @@ TEST_F(Checks, TheFaultyRecordsLeaveTheRestAsItIs) {
   EXPECT_EQ(objects_, 204U - 29 - 57);
 }
 
-TEST_F(Checks, AFileHasErrorsExactlyWhereTheReaderRefusesIt) {
+TEST_F(Checks, ReportsErrorsIffReaderRejects) {
   const auto whole = json_.dump();
   Rng rng{7};
   int refused = 0;
@@ -198,7 +207,7 @@ TEST_F(Checks, AFileHasErrorsExactlyWhereTheReaderRefusesIt) {
   EXPECT_LT(refused, 950);
 }
 
-TEST_F(Checks, AnIdThatIsThereTwiceIsTold) {
+TEST_F(Checks, ReportsDuplicateIds) {
   object(2)["id"] = 10;
   EXPECT_THAT(check(), ElementsAre("error annotation-id-twice 1: annotation 10, image 2"));
   EXPECT_EQ(objects_, 3U);
@@ -210,34 +219,35 @@ TEST_F(Checks, AnIdThatIsThereTwiceIsTold) {
   EXPECT_THAT(check(), ElementsAre("error image-id-twice 1: image 2"));
 }
 
-TEST_F(Checks, AnnotationsOfNothingAreTold) {
+TEST_F(Checks, ReportsUnknownImageOrCategory) {
   object(0)["image_id"] = 99;
   object(1)["category_id"] = 77;
-  EXPECT_THAT(check(), ElementsAre("error category-unknown 1: annotation 11, image 1: there is no "
-                                   "category with id 77",
-                                   "error image-unknown 1: annotation 10, image 99: there is no "
-                                   "image with id 99",
-                                   "note image-empty 1: image 1 (1.jpg)"));
+  EXPECT_THAT(
+      check(),
+      ElementsAre(
+          AllOf(StartsWith("error category-unknown 1: annotation 11, image 1: "), HasSubstr("77")),
+          AllOf(StartsWith("error image-unknown 1: annotation 10, image 99: "), HasSubstr("id 99")),
+          "note image-empty 1: image 1 (1.jpg)"));
 }
 
-TEST_F(Checks, AMaskOfAnotherSizeThanItsImageIsTold) {
+TEST_F(Checks, ReportsMaskSizeMismatch) {
   expect_found({{"segmentation",
                  R"({"size": [100, 80], "counts": [10, 100, 7890]})",
-                 {"error mask-size 1: annotation 10, image 1: its mask is 100 x 80, its image "
-                  "80 x 100 (height x width)"}}});
+                 {"error mask-size 1: annotation 10, image 1: "},
+                 "100 x 80"}});
 }
 
-TEST_F(Checks, AnIdOfZeroIsTold) {
+TEST_F(Checks, ReportsIdZero) {
   expect_found({{"id", "0", {"warning annotation-id-zero 1: annotation 0, image 1 (1.jpg)"}}});
 }
 
-TEST_F(Checks, FaultsOfBoxesAreTold) {
+TEST_F(Checks, ReportsBoxFaults) {
   const auto box = [](const std::string& finding, const std::string& shown) {
     return std::vector{finding + " 1: annotation 10, image 1 (1.jpg): box [" + shown +
                        "] in 100 x 80"};
   };
-  const auto outside = [&](const std::string& shown, const std::string& where) {
-    return std::vector{box("warning box-outside", shown)[0] + ": " + where};
+  const auto outside = [&](const std::string& shown, const std::string& distance) {
+    return std::vector{box("warning box-outside", shown)[0] + ": " + distance + " pixels "};
   };
   remove_shapes();
   expect_found({
@@ -246,10 +256,10 @@ TEST_F(Checks, FaultsOfBoxesAreTold) {
       {"bbox", "[100, 20, 30, 40]", box("error box-unusable", "100, 20, 30, 40")},
       {"bbox", "[-40, 20, 30, 40]", box("error box-unusable", "-40, 20, 30, 40")},
       {"bbox", "[10, 20, 1e-9, 40]", box("error box-unusable", "10, 20, 1e-09, 40")},
-      {"bbox", "[90, 20, 15, 40]", outside("90, 20, 15, 40", "5 pixels beyond the right")},
-      {"bbox", "[-3, 20, 15, 40]", outside("-3, 20, 15, 40", "3 pixels beyond the left")},
-      {"bbox", "[10, -2.5, 15, 40]", outside("10, -2.5, 15, 40", "2.5 pixels beyond the top")},
-      {"bbox", "[10, 20, 15, 62]", outside("10, 20, 15, 62", "2 pixels beyond the bottom")},
+      {"bbox", "[90, 20, 15, 40]", outside("90, 20, 15, 40", "5"), "right"},
+      {"bbox", "[-3, 20, 15, 40]", outside("-3, 20, 15, 40", "3"), "left"},
+      {"bbox", "[10, -2.5, 15, 40]", outside("10, -2.5, 15, 40", "2.5"), "top"},
+      {"bbox", "[10, 20, 15, 62]", outside("10, 20, 15, 62", "2"), "bottom"},
       {"bbox", "[-0.5, 20, 15, 60.9]", {}},  // within rounding
       {"bbox", "[10, 20, 0.5, 2]", box("warning box-thin", "10, 20, 0.5, 2")},
       {"bbox", "[99.5, 20, 1.3, 30]", box("warning box-thin", "99.5, 20, 1.3, 30")},
@@ -258,7 +268,7 @@ TEST_F(Checks, FaultsOfBoxesAreTold) {
   });
 }
 
-TEST_F(Checks, AnImageWithoutAUsableObjectIsTold) {
+TEST_F(Checks, ReportsImageWithoutUsableObject) {
   remove_shapes();
   object(0)["bbox"] = object(1)["bbox"] = {10, 20, 0, 40};
   EXPECT_THAT(check(), ElementsAre(StartsWith("error box-unusable 2"),
@@ -266,7 +276,7 @@ TEST_F(Checks, AnImageWithoutAUsableObjectIsTold) {
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, AnObjectToBeIgnoredIsTold) {
+TEST_F(Checks, ReportsIgnoredObjects) {
   object(0)["ignore"] = 1;
   object(1)["ignore"] = true;
   object(2)["ignore"] = 0;
@@ -276,7 +286,7 @@ TEST_F(Checks, AnObjectToBeIgnoredIsTold) {
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, FaultsOfShapesAreTold) {
+TEST_F(Checks, ReportsShapeFaults) {
   const std::string one = " 1: annotation 10, image 1 (1.jpg)";
   expect_found({
       {"segmentation", "[[10, 20, 40, 60, 10, 20]]", {"error shape-empty" + one}},
@@ -285,41 +295,42 @@ TEST_F(Checks, FaultsOfShapesAreTold) {
        {"error shape-empty" + one, "note mask-not-crowd" + one}},
       {"segmentation",
        "[[210, 20, 240, 20, 240, 60]]",
-       {"error shape-empty" + one,
-        "warning shape-outside" + one + ": 140 pixels beyond the right"}},
+       {"error shape-empty" + one, "warning shape-outside" + one + ": 140 pixels "},
+       "right"},
       {"segmentation",
        "[[10, 20.1, 40, 20.1, 40, 20.2, 10, 20.2]]",
        {"warning shape-without-pixels" + one}},
-      {"bbox", "[10, 20, 34, 40]", {"warning box-off-shape" + one + ": 4 pixels off, IoU 0.88"}},
+      {"bbox", "[10, 20, 34, 40]", {"warning box-off-shape" + one + ": 4 pixels "}, "IoU 0.88"},
       {"bbox",
        "[50, 20, 30, 40]",
-       {"error box-apart-from-shape" + one + ": 40 pixels off, IoU 0.00"}},
+       {"error box-apart-from-shape" + one + ": 40 pixels "},
+       "IoU 0.00"},
       {"bbox", "[12, 22, 28, 39]", {}},  // within the tolerance of annotators
-      {"area", "900", {"warning area-off-shape" + one + ": area 900, of the shape 1200"}},
+      {"area", "900", {"warning area-off-shape" + one + ": area 900, "}, "1200"},
       {"area",
        "-1",
        {"warning area-not-positive" + one + ": area -1, box [10, 20, 30, 40] in 100 x 80"}},
       {"iscrowd", "1", {"note crowd-polygon" + one}},
   });
   object(0).erase("area");
-  EXPECT_THAT(check(), IsEmpty()) << "the reader takes that of the shape";
+  EXPECT_THAT(check(), IsEmpty()) << "the reader derives it from the shape";
 }
 
-TEST_F(Checks, AnObjectWithoutAShapeIsToldWhereOthersHaveOne) {
+TEST_F(Checks, ReportsMissingShapeAmongOthers) {
   object(0).erase("segmentation");
   EXPECT_THAT(check(), ElementsAre("warning shape-missing 1: annotation 10, image 1 (1.jpg)"));
   remove_shapes();
   EXPECT_THAT(check(), IsEmpty());
 }
 
-TEST_F(Checks, CrowdsAreNotLearned) {
+TEST_F(Checks, ExcludesCrowdsFromUsableObjects) {
   object(0)["iscrowd"] = object(1)["iscrowd"] = 1;
   EXPECT_THAT(check(), ElementsAre(StartsWith("note crowd-polygon 2"),
                                    "note image-empty 1: image 1 (1.jpg)"));
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, OfACrowdsShapeOnlyThatThereIsOneCounts) {
+TEST_F(Checks, ReportsOnlyEmptyCrowdShapes) {
   object(0)["iscrowd"] = 1;
   object(0)["area"] = 7;
   object(0)["segmentation"] = {{"size", {80, 100}}, {"counts", {0, 400, 7600}}};
@@ -328,7 +339,7 @@ TEST_F(Checks, OfACrowdsShapeOnlyThatThereIsOneCounts) {
   EXPECT_THAT(check(), ElementsAre("warning crowd-empty 1: annotation 10, image 1 (1.jpg)"));
 }
 
-TEST_F(Checks, ShapesAndCategoriesThatNobodyLearnsAreLeftAlone) {
+TEST_F(Checks, IgnoresUnusedShapesAndCategories) {
   object(0)["segmentation"] = {{10, 20, 40, 60, 10, 20}};
   object(1)["bbox"] = {10, 20, 0, 0};
   write(json_.dump());
@@ -339,17 +350,18 @@ TEST_F(Checks, ShapesAndCategoriesThatNobodyLearnsAreLeftAlone) {
   EXPECT_THAT(lines(findings), IsEmpty());
 }
 
-TEST_F(Checks, AnObjectThatIsThereTwiceIsTold) {
+TEST_F(Checks, ReportsDuplicateObject) {
   auto again = object(0);
   again["id"] = 30;
   json_["annotations"].push_back(again);
-  EXPECT_THAT(check(), ElementsAre("warning object-twice 1: annotation 30, image 1 (1.jpg): as "
-                                   "annotation 10"));
+  EXPECT_THAT(check(),
+              ElementsAre(AllOf(StartsWith("warning object-twice 1: annotation 30, image 1 "),
+                                HasSubstr("annotation 10"))));
   json_["annotations"][4]["category_id"] = 2;
-  EXPECT_THAT(check(), IsEmpty()) << "of another category it may be so";
+  EXPECT_THAT(check(), IsEmpty()) << "different categories may share a box";
 }
 
-TEST_F(Checks, ExamplesAreFewAndCountsWhole) {
+TEST_F(Checks, LimitsExamplesButCountsAll) {
   for (int i = 0; i < 500; ++i)
     json_["images"].push_back(
         {{"id", 1000 + i}, {"file_name", std::to_string(i)}, {"width", 9}, {"height", 9}});
@@ -371,7 +383,7 @@ TEST_F(Checks, ExamplesAreFewAndCountsWhole) {
   }
 }
 
-TEST(CheckObjects, FindsNoErrorInRealAnnotations) {
+TEST(CheckObjects, ReportsNoErrorInRealAnnotations) {
   MILLRACE_NEEDS_DATA("coco_mini");
   for (const char* split : {"train2017", "val2017"}) {
     Findings findings(3);

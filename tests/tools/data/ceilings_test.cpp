@@ -52,7 +52,7 @@ struct MadeTruth {
   }
 };
 
-TEST(Ceilings, OfObjectsThatAreApartAreOne) {
+TEST(Ceilings, ReturnsOneForSeparateObjects) {
   MadeTruth truth;
   for (int i = 1; i <= 4; ++i) truth.add(i, 20, 20, 100), truth.add(i, 200, 200, 60);
   truth.add(1, 0, 0, 400, 1, /*crowd=*/true);
@@ -65,10 +65,10 @@ TEST(Ceilings, OfObjectsThatAreApartAreOne) {
   EXPECT_FALSE(found.masks);
   auto other = truth.split();
   other.category_ids = {kNoCategory};
-  EXPECT_EQ(ceilings(other, {}).boxes, -1) << "there is nothing to find";
+  EXPECT_EQ(ceilings(other, {}).boxes, -1) << "no objects";
 }
 
-TEST(Ceilings, NmsRemovesTheLaterOfTwoOfAClassThatOverlapByMore) {
+TEST(Ceilings, CountsObjectsRemovedByNms) {
   MadeTruth truth;
   truth.add(1, 0, 0, 100);
   truth.add(1, 0, 20, 100);     // IoU 2 / 3
@@ -84,7 +84,7 @@ TEST(Ceilings, NmsRemovesTheLaterOfTwoOfAClassThatOverlapByMore) {
   EXPECT_NEAR(ceilings(both, {.nms = std::nullopt}).boxes, 1, kClose);
 }
 
-TEST(Ceilings, TheLimitLeavesOutWhatStandsLast) {
+TEST(Ceilings, CountsObjectsBeyondDetectionLimit) {
   MadeTruth truth;
   for (int i = 0; i < 4; ++i) truth.add(1, 100 * i, 0, 50);
   const auto found = ceilings(truth.split(), {.detections_per_image = 3});
@@ -92,13 +92,13 @@ TEST(Ceilings, TheLimitLeavesOutWhatStandsLast) {
   EXPECT_NEAR(found.boxes, 76. / 101, kClose);  // recalls 0 to .75
 }
 
-TEST(Ceilings, ABoxBeyondItsImageIsCut) {
+TEST(Ceilings, ClipsBoxesToImage) {
   MadeTruth truth;
   truth.add(1, 350, 100, 100);  // half of it is outside
-  EXPECT_NEAR(ceilings(truth.split(), {}).boxes, .1, kClose) << "right at IoU .5 alone";
+  EXPECT_NEAR(ceilings(truth.split(), {}).boxes, .1, kClose) << "matched only at IoU .5";
 }
 
-TEST(Ceilings, ObjectsWithoutAnAnchorAreMissed) {
+TEST(Ceilings, CountsObjectsWithoutAnchor) {
   MadeTruth truth;
   truth.add(1, 20, 20, 100);
   truth.add(2, 20, 20, 100);
@@ -116,7 +116,7 @@ TEST(Ceilings, ObjectsWithoutAnAnchorAreMissed) {
   EXPECT_NEAR(halved.boxes, 1, kClose);
 }
 
-TEST(Ceilings, MasksComeNearerWithMoreCells) {
+TEST(Ceilings, ImprovesMasksWithMoreCells) {
   MadeTruth truth;
   for (int i = 1; i <= 4; ++i) truth.add(i, 30, 30, 300), truth.add(i, 340, 340, 40);
   const auto ap = [&](CeilingRule::Masks masks) {
@@ -126,10 +126,10 @@ TEST(Ceilings, MasksComeNearerWithMoreCells) {
   EXPECT_LT(ap({.cells = 6}), ap({.cells = 28}));
   EXPECT_LT(ap({.cells = 6}), ap({.cells = 6, .soft = true}));
   EXPECT_LT(ap({.cells = 6}), 1);
-  EXPECT_NEAR(ap({.cells = 28}), 1, kClose) << "what is round and smooth";
+  EXPECT_NEAR(ap({.cells = 28}), 1, kClose) << "a round, smooth shape";
 }
 
-TEST(Ceilings, OfPhotosAreTheSameForAnyNumberOfThreads) {
+TEST(Ceilings, MatchesForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto data =
       coco::read_dataset(testing::data_folder() / "coco_mini/annotations/instances_train2017.json");

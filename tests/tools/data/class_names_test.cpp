@@ -20,13 +20,14 @@ std::vector<std::string> told(const std::vector<std::string>& names,
   return result;
 }
 
-TEST(ClassNames, OfAnotherCaseOrSpellingAreTold) {
-  EXPECT_THAT(told({"dog", "Dog"}, {40, 3}), ElementsAre("'Dog', with 3, beside 'dog', with 40"));
+TEST(ClassNames, ReportsDifferentCaseOrSpelling) {
+  EXPECT_THAT(told({"dog", "Dog"}, {40, 3}),
+              ElementsAre("'Dog' (objects: 3) and 'dog' (objects: 40)"));
   EXPECT_THAT(told({"traffic_light", "traffic light"}, {9, 9}),
-              ElementsAre("'traffic light', with 9, beside 'traffic_light', with 9"));
+              ElementsAre("'traffic light' (objects: 9) and 'traffic_light' (objects: 9)"));
 }
 
-TEST(ClassNames, WithASlipAreToldIfTheyAreRare) {
+TEST(ClassNames, ReportsRareMisspelledNames) {
   for (const auto* slip : {"perso", "perrson", "preson", "person1", "berson"})
     EXPECT_EQ(told({"person", slip}, {100, 2}).size(), 1U) << slip;
   EXPECT_THAT(told({"person", "parson"}, {100, 60}), IsEmpty());
@@ -34,7 +35,7 @@ TEST(ClassNames, WithASlipAreToldIfTheyAreRare) {
   EXPECT_THAT(told({"chair", "chiar"}, {2, 1}), IsEmpty());
 }
 
-TEST(ClassNames, ThatAreShortOrFarApartAreNot) {
+TEST(ClassNames, IgnoresShortOrDifferentNames) {
   EXPECT_THAT(told({"car", "cat", "cow", "cup"}, {500, 1, 1, 1}), IsEmpty());
   EXPECT_THAT(told({"person", "pigeon", "reason"}, {500, 1, 1}), IsEmpty());
   EXPECT_THAT(told({"fork", "form"}, {0, 0}), IsEmpty());

@@ -75,12 +75,12 @@ TEST(FirstConfig, ExplainsEveryKeyOfAnyDetector) {
     }
 }
 
-TEST(FirstConfig, InheritsWhatDataDoNotDecide) {
+TEST(FirstConfig, InheritsDataIndependentKeys) {
   auto draft = cats();
   const auto own = parse_config(config_text(draft), "config.toml");
   EXPECT_EQ(value(own, "base"), "\"base.toml\"");
   EXPECT_LE(leaves(own).size(), 20U);
-  EXPECT_EQ(value(own, "data.train"), "") << "as in the base";
+  EXPECT_EQ(value(own, "data.train"), "") << "inherited from the base";
   EXPECT_EQ(value(own, "model.mask.conv_dim"), "");
   EXPECT_EQ(value(first_config(draft), "model.mask.conv_dim"), "128");
   draft.train.name = "train2017";
@@ -99,7 +99,7 @@ TEST(FirstConfig, KeepsTheHeadsOfADetector) {
   EXPECT_EQ(value(first_config(draft), "model.mask.conv_dim"), "");
 }
 
-TEST(FirstConfig, HoldsAnyNames) {
+TEST(FirstConfig, EscapesAnyNames) {
   auto draft = cats();
   draft.classes = {{"a \"quoted\" \\ name", 1}, {"t\xC3\xBCr\n", 2}, {"# no comment", 3}};
   draft.root = "../a folder/with 'quotes'";
@@ -110,7 +110,7 @@ TEST(FirstConfig, HoldsAnyNames) {
     EXPECT_EQ(std::get<std::string>(names[k].data), draft.classes[k].first);
 }
 
-TEST(FirstConfig, LeavesThousandsOfClassesToTheAnnotations) {
+TEST(FirstConfig, OmitsThousandsOfClasses) {
   auto draft = cats();
   draft.classes.clear();
   for (int k = 0; k < 2000; ++k) draft.classes.emplace_back("class " + std::to_string(k), 5);
@@ -127,7 +127,7 @@ TEST(FirstConfig, NamesWeightsToFetch) {
   EXPECT_THAT(base_text(draft), Not(HasSubstr("data/weights")));
 }
 
-TEST(Network, FollowsTheWeights) {
+TEST(Network, MatchesTheWeights) {
   const auto value_of = [](const Network& network, const std::string& key) {
     const auto found = std::ranges::find(network.choices, "model." + key, &Choice::key);
     return found == network.choices.end() ? "" : found->value;
@@ -157,7 +157,7 @@ TEST(Network, FollowsTheWeights) {
   EXPECT_EQ(detector.start, Start::detector);
 }
 
-TEST(Network, PrefersWeightsThatSuitTheMachine) {
+TEST(Network, PrefersWeightsForTheMachine) {
   const std::vector<std::string> names = {"R-50.pkl", "resnet18-f37072fd.pth", "yolo.pth"};
   using ::testing::ElementsAre;
   EXPECT_THAT(suitable_weights(names, {}), ElementsAre("resnet18-f37072fd.pth", "R-50.pkl"));

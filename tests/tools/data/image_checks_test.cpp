@@ -23,6 +23,7 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -61,57 +62,57 @@ class ImageChecks : public ::testing::Test {
   DataSplit split_ = open_split(files_.options(), "train2017");
 };
 
-TEST_F(ImageChecks, SoundFilesHaveNoFindings) { EXPECT_THAT(check(), IsEmpty()); }
+TEST_F(ImageChecks, ReportsNothingForValidFiles) { EXPECT_THAT(check(), IsEmpty()); }
 
-TEST_F(ImageChecks, AMissingFileIsTold) {
+TEST_F(ImageChecks, ReportsMissingFile) {
   fs::remove(files_.image(2));
   EXPECT_THAT(check(), ElementsAre("image-missing 1: image 102 (picture2.jpg)"));
 }
 
-TEST_F(ImageChecks, AnImageOfAnotherSizeIsTold) {
+TEST_F(ImageChecks, ReportsImageSizeMismatch) {
   fs::copy_file(files_.image(0), files_.image(1), fs::copy_options::overwrite_existing);
-  EXPECT_THAT(check(), ElementsAre(AllOf(StartsWith("image-size 1: image 101 (picture1.jpg): is "),
-                                         HasSubstr("but annotated as"))));
+  EXPECT_THAT(check(), ElementsAre(StartsWith("image-size 1: image 101 (picture1.jpg): ")));
 }
 
-TEST_F(ImageChecks, AFileThatIsNoImageIsTold) {
+TEST_F(ImageChecks, ReportsFilesThatAreNotImages) {
   write(files_.image(1), "<html>not found</html>");
   write(files_.image(3), "");
-  EXPECT_THAT(check(),
-              ElementsAre("image-unreadable 2: image 101 (picture1.jpg): not an image that can be "
-                          "decoded"));
+  EXPECT_THAT(check(), ElementsAre(StartsWith("image-unreadable 2: image 101 (picture1.jpg): ")));
 }
 
-TEST_F(ImageChecks, ATruncatedImageIsToldWhereItIsDecoded) {
+TEST_F(ImageChecks, ReportsTruncatedImageWhenDecoding) {
   fs::resize_file(files_.image(1), fs::file_size(files_.image(1)) - 60);
   EXPECT_THAT(check(ImageCheck::decode),
-              ElementsAre(StartsWith("image-unreadable 1: image 101 (picture1.jpg): broken JPEG")));
+              ElementsAre(AllOf(StartsWith("image-unreadable 1: image 101 (picture1.jpg): "),
+                                HasSubstr("JPEG"))));
   EXPECT_THAT(check(ImageCheck::heads), IsEmpty());
 }
 
-TEST_F(ImageChecks, AFileOfAnotherFormatThanItsNameIsNoted) {
+TEST_F(ImageChecks, ReportsFormatMismatch) {
   write(files_.image(1), testing::encoded(".png", testing::picture_in(files_.image(1))));
-  EXPECT_THAT(check(), ElementsAre("image-misnamed 1: image 101 (picture1.jpg): is PNG"));
+  EXPECT_THAT(check(), ElementsAre(AllOf(StartsWith("image-misnamed 1: image 101 (picture1.jpg): "),
+                                         HasSubstr("PNG"))));
 }
 
-TEST_F(ImageChecks, AFileThatNoImageNamesIsNoted) {
+TEST_F(ImageChecks, ReportsUnusedImageFile) {
   fs::copy_file(files_.image(0), files_.image(0).parent_path() / "more.jpg");
   write(files_.image(0).parent_path() / "notes.txt", "no image");
   EXPECT_THAT(check(), ElementsAre("file-orphan 1: more.jpg"));
 }
 
-TEST_F(ImageChecks, AFileOfTwoImagesIsTold) {
+TEST_F(ImageChecks, ReportsSharedFile) {
   auto json = nlohmann::json::parse(
       read_file(fs::path(files_.options().root) / "annotations/instances_train2017.json"));
   auto again = json["images"][1];
   again["id"] = 500;
   json["images"].push_back(again);
   split_.annotations = coco::parse_dataset(json.dump(), "x.json");
-  EXPECT_THAT(check(), ElementsAre("file-name-twice 1: image 500 (picture1.jpg): is the file of "
-                                   "image 101 too"));
+  EXPECT_THAT(check(),
+              ElementsAre(AllOf(StartsWith("file-name-twice 1: image 500 (picture1.jpg): "),
+                                HasSubstr("image 101"))));
 }
 
-TEST_F(ImageChecks, TheFindingsDoNotDependOnThreads) {
+TEST_F(ImageChecks, MatchesForAnyThreadCount) {
   for (int i = 0; i < 5; i += 2) fs::remove(files_.image(i));
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 8);
   for (const int threads : {1, 2, 3, 8}) {
@@ -135,7 +136,7 @@ std::vector<coco::Finding> check_file(const fs::path& file, cv::Size annotated) 
   return findings.sorted();
 }
 
-TEST(CheckImages, JudgesEachOddJpegAsTheDecoderDoes) {
+TEST(CheckImages, MatchesDecoderForOddJpegs) {
   MILLRACE_NEEDS_DATA("jpeg");
   int sound = 0, broken = 0;
   for (const auto& entry : fs::directory_iterator(testing::data_folder() / "jpeg")) {
@@ -158,7 +159,7 @@ TEST(CheckImages, JudgesEachOddJpegAsTheDecoderDoes) {
   EXPECT_GT(broken, 10);
 }
 
-TEST(CheckImages, TellsPhotosThatAreNotTurned) {
+TEST(CheckImages, ReportsIgnoredExifOrientation) {
   MILLRACE_NEEDS_DATA("jpeg");
   const auto folder = testing::data_folder() / "jpeg";
   const auto found = [&](const char* name, bool swapped) {
@@ -168,7 +169,7 @@ TEST(CheckImages, TellsPhotosThatAreNotTurned) {
     return all.empty() ? "" : std::string(all[0].kind.name) + ": " + all[0].examples[0].what;
   };
   EXPECT_EQ(found("Pillow__hopper_orientation_3.jpg", false), "image-unturned: EXIF orientation 3");
-  EXPECT_EQ(found("coco3_exif6.jpg", false), "") << "annotated upright, turned upright";
+  EXPECT_EQ(found("coco3_exif6.jpg", false), "") << "annotated and rotated upright";
   EXPECT_EQ(found("coco3_exif6.jpg", true), "image-unturned: EXIF orientation 6");
 }
 
@@ -194,19 +195,19 @@ struct TwoSplits {
   }
 };
 
-TEST(CheckCopies, APhotoInBothSplitsIsTold) {
+TEST(CheckCopies, ReportsImageInBothSplits) {
   const TwoSplits splits;
-  EXPECT_THAT(splits.check(), IsEmpty()) << "other photos of the same names are no copies";
+  EXPECT_THAT(splits.check(), IsEmpty()) << "other images with the same names are not copies";
   fs::copy_file(splits.files.image(3), splits.val.images / "picture3.jpg",
                 fs::copy_options::overwrite_existing);
   for (const auto how : {ImageCheck::decode, ImageCheck::heads})
     EXPECT_THAT(
         splits.check(how),
-        ElementsAre("photo-in-both-splits 1: image 103 (picture3.jpg): in val the same bytes "
-                    "as image 103 (picture3.jpg) in train"));
+        ElementsAre(AllOf(StartsWith("photo-in-both-splits 1: image 103 (picture3.jpg): "),
+                          HasSubstr("in val"), HasSubstr("image 103 (picture3.jpg) in train"))));
 }
 
-TEST(CheckCopies, FilesThatDifferOnlyAfterTheirBeginningAreNoCopies) {
+TEST(CheckCopies, DistinguishesFilesWithEqualHeads) {
   const TwoSplits splits;
   const auto bytes = read_file(splits.files.image(3));
   const std::string padding(200 << 10, '\0');  // after the end of the picture
@@ -217,13 +218,12 @@ TEST(CheckCopies, FilesThatDifferOnlyAfterTheirBeginningAreNoCopies) {
   EXPECT_THAT(splits.check(ImageCheck::heads), ElementsAre(StartsWith("photo-in-both-splits 1")));
 }
 
-TEST(CheckCopies, APhotoTwiceInASplitIsTold) {
+TEST(CheckCopies, ReportsDuplicateImageInSplit) {
   const TwoSplits splits;
   fs::copy_file(splits.files.image(0), splits.files.image(4), fs::copy_options::overwrite_existing);
-  EXPECT_THAT(
-      splits.check(),
-      ::testing::Contains("photo-twice 1: image 104 (picture4.jpg): in train the same bytes "
-                          "as image 100 (picture0.jpg) in train"));
+  EXPECT_THAT(splits.check(),
+              ::testing::Contains(AllOf(StartsWith("photo-twice 1: image 104 (picture4.jpg): "),
+                                        HasSubstr("image 100 (picture0.jpg) in train"))));
 }
 
 /// Returns a split without files from categories: id, name, number of objects.
@@ -249,52 +249,54 @@ std::vector<std::string> check(const std::vector<NamedSplit>& splits) {
   return lines(findings);
 }
 
-TEST(CheckClasses, ClassesThatASplitLacksAreTold) {
+TEST(CheckClasses, ReportsUnknownClass) {
   EXPECT_THAT(check({split_of("train", {{1, "cat", 3}, {2, "dog", 4}}, {"cat", "dgo"})}),
-              ElementsAre("class-unknown 1: 'dgo'; did you mean 'dog'?",
-                          "class-unlearned 1: 'dgo', with 0 to evaluate on"));
+              ElementsAre(AllOf(StartsWith("class-unknown 1: 'dgo'"), HasSubstr("'dog'")),
+                          StartsWith("class-unlearned 1: 'dgo'")));
 }
 
-TEST(CheckClasses, CategoriesThatDifferAreTold) {
+TEST(CheckClasses, ReportsCategoryDifferences) {
   const std::vector<std::string> classes = {"cat", "dog"};
   EXPECT_THAT(check({split_of("train", {{1, "cat", 3}, {2, "dog", 4}}, classes),
                      split_of("val", {{1, "cat", 1}, {2, "dog", 1}}, classes)}),
               IsEmpty());
-  EXPECT_THAT(
-      check({split_of("train", {{1, "cat", 3}, {2, "dog", 4}}, classes),
-             split_of("val", {{1, "dog", 1}, {2, "cat", 1}, {3, "fox", 1}}, classes)}),
-      ElementsAre("category-only-in-evaluation 1: category 3: 'fox' of val",
-                  "category-id-differs 2: category 1: 'dog' of val is category 2 in train"));
+  EXPECT_THAT(check({split_of("train", {{1, "cat", 3}, {2, "dog", 4}}, classes),
+                     split_of("val", {{1, "dog", 1}, {2, "cat", 1}, {3, "fox", 1}}, classes)}),
+              ElementsAre("category-only-in-evaluation 1: category 3: 'fox' of val",
+                          AllOf(StartsWith("category-id-differs 2: category 1: 'dog' of val"),
+                                HasSubstr("category 2 in train"))));
 }
 
-TEST(CheckClasses, ANameOfTwoCategoriesIsTold) {
+TEST(CheckClasses, ReportsDuplicateCategoryName) {
   EXPECT_THAT(check({split_of("train", {{1, "cat", 3}, {2, "cat", 4}}, {"cat"})}),
-              ElementsAre("category-name-twice 1: category 2: 'cat' is category 1 too"));
+              ElementsAre(AllOf(StartsWith("category-name-twice 1: category 2: 'cat'"),
+                                HasSubstr("category 1"))));
 }
 
-TEST(CheckClasses, GapsInTheIdsOfCategoriesAreNoted) {
+TEST(CheckClasses, ReportsCategoryIdGaps) {
   for (const auto& [cat, dog] : {std::pair(1, 7), {0, 1}})
     EXPECT_THAT(
         check({split_of("train", {{cat, "cat", 3}, {dog, "dog", 4}}, {"cat", "dog"})}),
         ElementsAre(fmt::format("category-id-gaps 1: 2 categories, ids from {} to {}", cat, dog)));
 }
 
-TEST(CheckClasses, ClassesWithoutObjectsAreTold) {
+TEST(CheckClasses, ReportsClassesWithoutObjects) {
   const std::vector<std::string> classes = {"cat", "dog", "fox"};
-  EXPECT_THAT(
-      check({split_of("train", {{1, "cat", 0}, {2, "dog", 0}, {3, "fox", 1}}, classes),
-             split_of("val", {{1, "cat", 0}, {2, "dog", 5}, {3, "fox", 1}}, classes)}),
-      ElementsAre("class-unlearned 2: 'dog', with 5 to evaluate on", "class-unscored 1: cat"));
+  EXPECT_THAT(check({split_of("train", {{1, "cat", 0}, {2, "dog", 0}, {3, "fox", 1}}, classes),
+                     split_of("val", {{1, "cat", 0}, {2, "dog", 5}, {3, "fox", 1}}, classes)}),
+              ElementsAre(AllOf(StartsWith("class-unlearned 2: 'dog'"), HasSubstr("5")),
+                          "class-unscored 1: cat"));
 }
 
-TEST(CheckClasses, ImbalanceIsNoted) {
+TEST(CheckClasses, ReportsClassImbalance) {
   const auto found = [](int most) {
     return check(
         {split_of("train", {{1, "cat", most}, {2, "dog", 2}, {3, "fox", 0}}, {"cat", "dog"})});
   };
   EXPECT_THAT(found(200), IsEmpty());
   EXPECT_THAT(found(201),
-              ElementsAre("class-imbalance 1: train: 201 objects of 'cat', 2 of 'dog'"));
+              ElementsAre(AllOf(StartsWith("class-imbalance 1: train: 201 objects of 'cat'"),
+                                HasSubstr("2 of 'dog'"))));
 }
 
 TEST(CountClasses, CountsObjectsAndTheirImages) {
@@ -303,12 +305,12 @@ TEST(CountClasses, CountsObjectsAndTheirImages) {
   const auto table = count_classes(std::vector<NamedSplit>{{"train", split}});
   ASSERT_EQ(table.size(), 2U);
   for (const auto& row : table) {
-    EXPECT_EQ(row[0].objects, 3U) << "crowds do not count";
+    EXPECT_EQ(row[0].objects, 3U) << "without crowds";
     EXPECT_EQ(row[0].images, 3U);
   }
 }
 
-TEST(CheckSizes, TellsWhatIsTinyWhenResized) {
+TEST(CheckSizes, CountsTinyObjectsAfterResize) {
   auto split = split_of("train", {{1, "cat", 2}}, {"cat"}).data;  // boxes of 9 x 9 in 100 x 100
   const auto sizes = [&](std::int64_t side) {
     coco::Findings findings(1);
@@ -322,7 +324,7 @@ TEST(CheckSizes, TellsWhatIsTinyWhenResized) {
   EXPECT_THAT(sizes(2000), ElementsAre(0, 0, 0, 2));
 }
 
-TEST(CheckSamples, TellsWhatAFlowWouldSkip) {
+TEST(CheckSamples, ReportsSkippedSamples) {
   const TinyCoco files(5);
   const auto source = open_source(open_split(files.options(), "train2017"), false);
   const auto check = [&](bool decode) {
@@ -337,7 +339,7 @@ TEST(CheckSamples, TellsWhatAFlowWouldSkip) {
   EXPECT_THAT(check(false), IsEmpty());
 }
 
-TEST(CheckSamples, TellsDamagedRecords) {
+TEST(CheckSamples, ReportsDamagedRecords) {
   const TinyCoco files(5);
   const auto split = open_split(files.options(), "train2017");
   const auto folder = fs::path(files.options().root) / "packed";

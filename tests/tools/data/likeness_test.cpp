@@ -54,7 +54,7 @@ class Likeness : public ::testing::Test {
   std::vector<std::string> names_;
 };
 
-TEST_F(Likeness, JoinsCopiesThatWereSavedAgainResizedOrMirrored) {
+TEST_F(Likeness, GroupsResavedResizedAndMirroredCopies) {
   const auto picture = made_picture(1);
   cv::Mat smaller, mirrored;
   cv::resize(picture, smaller, {}, .4, .4, cv::INTER_AREA);
@@ -71,7 +71,7 @@ TEST_F(Likeness, JoinsCopiesThatWereSavedAgainResizedOrMirrored) {
   EXPECT_EQ(result.groups, 3U);
 }
 
-TEST_F(Likeness, JoinsFramesOfAScene) {
+TEST_F(Likeness, GroupsFramesOfOneScene) {
   for (int clip = 0; clip < 3; ++clip)
     for (int frame = 0; frame < 5; ++frame)
       save("clip" + std::to_string(clip) + "_" + std::to_string(8 + frame) + ".jpg",
@@ -82,20 +82,20 @@ TEST_F(Likeness, JoinsFramesOfAScene) {
               ElementsAre(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 8));
 }
 
-TEST_F(Likeness, NumbersAloneMakeNoScene) {
+TEST_F(Likeness, IgnoresNumbersInFileNames) {
   for (int photo = 0; photo < 12; ++photo)
     save("IMG_" + std::to_string(100 + photo) + ".jpg", made_picture(50 + photo));
   EXPECT_EQ(groups().groups, 12U);
 }
 
-TEST_F(Likeness, JoinsWhatAnExportMadeOfOnePhoto) {
+TEST_F(Likeness, GroupsExportsOfOneImage) {
   save("dog_jpg.rf.aaaa.jpg", made_picture(1));
   save("cat_jpg.rf.bbbb.jpg", made_picture(2));
   save("dog_jpg.rf.cccc.jpg", made_picture(3));
   EXPECT_THAT(groups().group, ElementsAre(0, 1, 0));
 }
 
-TEST_F(Likeness, OneVideoIsCutIntoPartsByTheOrderOfItsFrames) {
+TEST_F(Likeness, SplitsOneVideoByFrameOrder) {
   for (int frame = 0; frame < 40; ++frame)
     save(std::to_string(frame) + ".jpg", made_picture(5, {320, 240}, .004 * frame));
   const auto result = groups();
@@ -104,7 +104,7 @@ TEST_F(Likeness, OneVideoIsCutIntoPartsByTheOrderOfItsFrames) {
   for (std::size_t i = 1; i < 40; ++i) EXPECT_LE(result.group[i - 1], result.group[i]);
 }
 
-TEST_F(Likeness, AFileThatCannotBeReadIsAGroupOfItsOwn) {
+TEST_F(Likeness, KeepsUnreadableFileInOwnGroup) {
   save("a.jpg", made_picture(1));
   folder_.file("b.jpg", "no image");
   folder_.file("c.jpg", "no image");
@@ -112,7 +112,7 @@ TEST_F(Likeness, AFileThatCannotBeReadIsAGroupOfItsOwn) {
   EXPECT_EQ(groups().groups, 4U);
 }
 
-TEST(RealPhotos, AreAllDifferentAndFoundAgainHoweverTheyAreSaved) {
+TEST(RealPhotos, GroupsOnlyCopies) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto photos = images_in(testing::data_folder() / "coco_mini" / "train2017");
   testing::Scratch folder;

@@ -52,7 +52,7 @@ SizeCounts size_counts(const SeenData& data) {
   return counts;
 }
 
-TEST(SeenData, HasObjectsInPixelsOfTheResizedImageAndSaysWhatItLeavesOut) {
+TEST(SeenData, ReturnsResizedObjectsAndReportsOmitted) {
   const auto data = seen_data(MadeSource(), {"cat", "dog"}, doubled);
   EXPECT_EQ(data.images.size(), 2998U);
   EXPECT_EQ(data.without_size, 1);
@@ -76,7 +76,7 @@ TEST(SeenData, HasObjectsInPixelsOfTheResizedImageAndSaysWhatItLeavesOut) {
   EXPECT_EQ(crowd_count(data), 999U);
 }
 
-TEST(SeenData, IsTheSameForAnyNumberOfThreads) {
+TEST(SeenData, MatchesForAnyThreadCount) {
   const auto on = [](int threads) {
     tbb::task_arena arena(threads);
     return arena.execute([] { return seen_data(MadeSource(), {"cat", "dog"}, doubled); });
@@ -91,7 +91,7 @@ TEST(SeenData, IsTheSameForAnyNumberOfThreads) {
     EXPECT_EQ(one.objects[i].box, four.objects[i].box);
 }
 
-TEST(ClassCounts, LeaveCrowdsOutAndCountAnImageOnce) {
+TEST(ClassCounts, CountsWithoutCrowds) {
   const auto counts = class_counts(seen_data(MadeSource(), {"cat", "dog", "bird"}, {}));
   ASSERT_EQ(counts.size(), 3U);
   EXPECT_EQ(counts[0].objects, 1998U);  // samples 1, 2, 4, 5, ... except 2998 and 2999
@@ -100,7 +100,7 @@ TEST(ClassCounts, LeaveCrowdsOutAndCountAnImageOnce) {
   EXPECT_EQ(counts[2].objects, 0U);
 }
 
-TEST(SizeCounts, ArePartedAtTheirBounds) {
+TEST(SizeCounts, SeparatesSizesAtBounds) {
   EXPECT_EQ(size_kind(15.9), 0U);
   EXPECT_EQ(size_kind(16), 1U);
   EXPECT_EQ(size_kind(95), 2U);
@@ -109,7 +109,7 @@ TEST(SizeCounts, ArePartedAtTheirBounds) {
               ElementsAre(0, 1998, 999, 0));
 }
 
-TEST(Thinned, TakesImagesEvenly) {
+TEST(Thinned, SelectsImagesEvenly) {
   const auto data = seen_data(MadeSource(), {"cat", "dog"}, {});
   const auto part = thinned(data, 10);
   ASSERT_EQ(part.images.size(), 10U);
@@ -129,7 +129,7 @@ TEST(Histogram, CountsEachValueOnce) {
   EXPECT_THROW(histogram(values, {1, 1}), std::invalid_argument);
 }
 
-TEST(Quantile, IsAValueThatTheShareDoesNotExceed) {
+TEST(Quantile, ReturnsValueAtShare) {
   const std::vector<double> values = {5, 1, 3, 2, 4};
   EXPECT_EQ(quantile(values, 0), 1);
   EXPECT_EQ(quantile(values, 0.2), 1);
@@ -138,7 +138,7 @@ TEST(Quantile, IsAValueThatTheShareDoesNotExceed) {
   EXPECT_EQ(quantile({}, 0.5), 0);
 }
 
-TEST(SeenData, OfRealPhotosCountsWhatTheirAnnotationsSay) {
+TEST(SeenData, CountsObjectsOfRealData) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto root = testing::data_folder() / "coco_mini";
   const auto annotations = coco::read_dataset(root / "annotations/instances_train2017.json");

@@ -52,7 +52,7 @@ TEST(ChooseSplit, KeepsGroupsWhole) {
   }
 }
 
-TEST(ChooseSplit, PutsEachClassOfTwoGroupsOnBothSides) {
+TEST(ChooseSplit, SplitsClassesWithTwoGroups) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto images = made_up(60, 8, seed);
     const auto choice = choose_split(images, 8, .2, 1);
@@ -67,7 +67,7 @@ TEST(ChooseSplit, PutsEachClassOfTwoGroupsOnBothSides) {
   }
 }
 
-TEST(ChooseSplit, TrainsOnAClassOfOneGroup) {
+TEST(ChooseSplit, TrainsOnClassesWithOneGroup) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     auto images = made_up(50, 4, seed);
     const auto rare = seed * 2 % 50;
@@ -77,7 +77,7 @@ TEST(ChooseSplit, TrainsOnAClassOfOneGroup) {
   }
 }
 
-TEST(ChooseSplit, TakesAboutTheShareOfImagesAndOfEachClass) {
+TEST(ChooseSplit, MatchesShareOfImagesAndClasses) {
   const auto images = made_up(2000, 5, 3);
   const auto choice = choose_split(images, 5, .2, 1);
   EXPECT_NEAR(static_cast<double>(choice.validation_images()) / 2000, .2, .01);
@@ -90,13 +90,13 @@ TEST(ChooseSplit, TakesAboutTheShareOfImagesAndOfEachClass) {
   for (std::size_t k = 0; k < 5; ++k) EXPECT_NEAR(validating[k] / all[k], .2, .02) << "class " << k;
 }
 
-TEST(ChooseSplit, IsTheSameAgainAndAnotherForAnotherSeed) {
+TEST(ChooseSplit, DependsOnlyOnSeed) {
   const auto images = made_up(100, 5, 7);
   EXPECT_EQ(choose_split(images, 5, .2, 1).validates, choose_split(images, 5, .2, 1).validates);
   EXPECT_NE(choose_split(images, 5, .2, 1).validates, choose_split(images, 5, .2, 2).validates);
 }
 
-TEST(ChooseSplit, DividesThreeImagesAndTellsWhatItCannotDivide) {
+TEST(ChooseSplit, ReportsWhatCannotBeSplit) {
   const std::vector<SplitImage> three = {{0, {0}}, {1, {0}}, {2, {0}}};
   EXPECT_EQ(choose_split(three, 1, .2, 1).validation_images(), 1U);
   const std::vector<SplitImage> one_scene = {{0, {0}}, {0, {0}}, {0, {0}}};
@@ -109,7 +109,7 @@ TEST(ChooseSplit, DividesThreeImagesAndTellsWhatItCannotDivide) {
   EXPECT_TRUE(choice.validates[1]);
 }
 
-TEST(ChooseSplit, LeavesTwoThirdsToTrainOnHoweverManyClassesThereAre) {
+TEST(ChooseSplit, KeepsTwoThirdsForTraining) {
   std::vector<SplitImage> images;  // each class in two images of its own
   for (std::size_t i = 0; i < 60; ++i) images.push_back({i, {i / 2}});
   const auto choice = choose_split(images, 30, .2, 1);
@@ -118,7 +118,7 @@ TEST(ChooseSplit, LeavesTwoThirdsToTrainOnHoweverManyClassesThereAre) {
   EXPECT_THAT(choice.untrained, IsEmpty());
 }
 
-TEST(ValidationShare, IsAFifthAndAtMostFiveThousandImages) {
+TEST(ValidationShare, ReturnsFifthUpToFiveThousand) {
   EXPECT_DOUBLE_EQ(validation_share(100), .2);
   EXPECT_DOUBLE_EQ(validation_share(118'000) * 118'000, 5000);
 }

@@ -17,7 +17,7 @@ constexpr const char* kVoc = "<annotation><object><name>a</name></object></annot
 constexpr const char* kLabelMe = R"({"version":"5.5.0","shapes":[],"imagePath":"a.jpg"})";
 constexpr const char* kCoco = R"({"images":[],"annotations":[],"categories":[]})";
 
-TEST(Detect, TellsEachFormatByItsFiles) {
+TEST(Detect, DetectsEachFormat) {
   EXPECT_EQ(name_of(Folder().image("JPEGImages/a.jpg", 4, 4).file("Annotations/a.xml", kVoc)),
             "voc");
   EXPECT_EQ(name_of(Folder().image("a.jpg", 4, 4).file("a.txt", "0 .5 .5 .1 .1\n")), "yolo");
@@ -36,7 +36,7 @@ TEST(Detect, TellsEachFormatByItsFiles) {
             "masks");
 }
 
-TEST(Detect, WithoutLabelsSaysWhatWasLookedForAndWhatIsThere) {
+TEST(Detect, ReportsKnownFormatsAndFilesWithoutLabels) {
   Folder folder;
   folder.image("a.jpg", 4, 4).image("b/c.jpg", 4, 4).file("notes.txt", "remember the milk\n");
   const auto message = testing::message_of<ConfigError>([&] { detect_format(folder.listing()); });
@@ -44,7 +44,7 @@ TEST(Detect, WithoutLabelsSaysWhatWasLookedForAndWhatIsThere) {
                              HasSubstr("2 .jpg, 1 .txt")));
 }
 
-TEST(Detect, OfSeveralFormatsNamesEachWithItsReason) {
+TEST(Detect, ReportsEachOfSeveralFormats) {
   Folder folder;
   folder.image("a.jpg", 4, 4).file("a.xml", kVoc).file("a.txt", "0 .5 .5 .1 .1\n");
   const auto message = testing::message_of<ConfigError>([&] { detect_format(folder.listing()); });
@@ -52,35 +52,35 @@ TEST(Detect, OfSeveralFormatsNamesEachWithItsReason) {
                              HasSubstr("--format")));
 }
 
-TEST(Detect, TextBesideImagesThatIsNoLabelIsNoYolo) {
+TEST(Detect, IgnoresTextThatIsNotYolo) {
   Folder folder;
   folder.image("a.jpg", 4, 4).file("a.txt", "a photo of a cat\n");
   EXPECT_THAT(testing::message_of<ConfigError>([&] { detect_format(folder.listing()); }),
               HasSubstr("no labels"));
 }
 
-TEST(Listing, OfWhatIsNoFolderIsASentence) {
+TEST(Listing, RejectsWhatIsNotAFolder) {
   Folder folder;
   folder.file("a.xml", "");
   EXPECT_THAT(testing::message_of<ConfigError>([&] { Listing(folder.path() / "b"); }),
-              HasSubstr("there is no such folder"));
+              HasSubstr("not found"));
   EXPECT_THAT(testing::message_of<ConfigError>([&] { Listing(folder.path() / "a.xml"); }),
-              HasSubstr("give the folder"));
+              HasSubstr("is a file"));
 }
 
-TEST(Listing, EndsWhereLinksGoInACircle) {
+TEST(Listing, EndsAtCircularLinks) {
   Folder folder;
   folder.image("images/a.jpg", 4, 4);
   std::filesystem::create_directory_symlink(folder.path(), folder.path() / "images/again");
   EXPECT_THAT(folder.listing().images_below(""), ::testing::ElementsAre("images/a.jpg"));
 }
 
-TEST(FindFormat, NamesTheNearest) {
+TEST(FindFormat, SuggestsSimilarName) {
   EXPECT_EQ(find_format("voc").name, "voc");
   EXPECT_THAT(testing::message_of<ConfigError>([] { find_format("yol"); }), HasSubstr("'yolo'"));
 }
 
-TEST(EachFormat, RefusesAFolderWithoutLabels) {
+TEST(EachFormat, RejectsFolderWithoutLabels) {
   Folder folder;
   folder.image("a.jpg", 4, 4);
   for (const auto& format : formats()) {

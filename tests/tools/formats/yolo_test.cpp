@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Yolo, NumbersAreSharesOfTheImage) {
+TEST(Yolo, ReadsRelativeCoordinates) {
   Folder folder;
   folder.image("a.jpg", 200, 100)
       .file("a.txt", "1 0.5 0.5 0.2 0.4\n0 0.1 0.1 0.9 0.1 0.9 0.5\n")
@@ -41,7 +41,7 @@ std::vector<Split> read_layout(Folder& folder, const std::string& images, const 
   return folder.read();
 }
 
-TEST(Yolo, EachLayoutGivesTheSameSplits) {
+TEST(Yolo, ReadsSameSplitsFromEachLayout) {
   const struct {
     const char *images, *labels, *train, *val, *yaml;
   } layouts[] = {
@@ -68,7 +68,7 @@ TEST(Yolo, EachLayoutGivesTheSameSplits) {
   }
 }
 
-TEST(Yolo, CvatsFoldersAndListsAreRead) {
+TEST(Yolo, ReadsCvatFoldersAndLists) {
   Folder folder;
   folder.image("obj_train_data/a.jpg", 10, 10)
       .file("obj_train_data/a.txt", "0 .5 .5 1 1\n")
@@ -94,7 +94,7 @@ TEST(Yolo, CvatsFoldersAndListsAreRead) {
   EXPECT_THAT(listed.examples("label-without-image"), HasSubstr("train.txt:2"));
 }
 
-TEST(Yolo, FaultsAreCountedWithFileAndLine) {
+TEST(Yolo, ReportsFaultsWithFileAndLine) {
   Folder folder;
   for (const auto* name : {"images/a.jpg", "images/b.jpg", "images/c.jpg"})
     folder.image(name, 100, 100);
@@ -113,25 +113,23 @@ TEST(Yolo, FaultsAreCountedWithFileAndLine) {
   EXPECT_THAT(folder.found(), ElementsAre("image-unlabelled 1", "image-unreadable 1",
                                           "label-class 2", "label-empty 1", "label-outside 1",
                                           "label-unreadable 1", "label-without-image 1"));
-  EXPECT_THAT(folder.examples("label-class"),
-              HasSubstr("labels/a.txt:2: class 7, but classes.txt names 1 (0 to 0)"));
-  EXPECT_THAT(folder.examples("label-unreadable"), HasSubstr("labels/a.txt:6: 300 is no share"));
+  EXPECT_THAT(folder.examples("label-class"), HasSubstr("labels/a.txt:2: class 7"));
+  EXPECT_THAT(folder.examples("label-unreadable"), HasSubstr("labels/a.txt:6: 300"));
   EXPECT_THAT(folder.examples("image-unlabelled"), HasSubstr("images/c.jpg"));
   EXPECT_THAT(folder.examples("label-without-image"), HasSubstr("labels/e.txt"));
 }
 
-TEST(Yolo, ASplitWithoutAnyLabelIsLeftOut) {
+TEST(Yolo, SkipsSplitWithoutLabels) {
   Folder folder;
   folder.image("images/train/a.jpg", 10, 10)
       .file("labels/train/a.txt", "0 .5 .5 1 1\n")
       .image("images/test/b.jpg", 10, 10)
       .file("data.yaml", "train: images/train\ntest: images/test\nnames: [dog]\n");
   EXPECT_EQ(folder.read().size(), 1u);
-  EXPECT_THAT(folder.examples("image-unannotated"),
-              HasSubstr("none of the 1 images of split 'test'"));
+  EXPECT_THAT(folder.examples("image-unannotated"), HasSubstr("split 'test'"));
 }
 
-TEST(Yolo, ClassesWithoutNamesAreNumbered) {
+TEST(Yolo, NumbersUnnamedClasses) {
   Folder folder;
   folder.image("a.jpg", 10, 10).file("a.txt", "2 .5 .5 1 1\n");
   const auto splits = folder.read();
@@ -139,15 +137,15 @@ TEST(Yolo, ClassesWithoutNamesAreNumbered) {
   EXPECT_THAT(folder.found(), ElementsAre("class-names-missing 1"));
 }
 
-TEST(Yolo, AWrongDataFileIsNamedWithItsLine) {
+TEST(Yolo, ReportsLineOfInvalidDataFile) {
   const struct {
     const char *yaml, *says;
-  } wrong[] = {{"names: [a]\ntrain: nowhere\n", "data.yaml:2: 'train' is 'nowhere'"},
-               {"nc: 3\nnames: [a]\n", "data.yaml:1: 'nc' is 3, but 'names' has 1"},
-               {"names:\n  x: a\n", "data.yaml:2: 'names' has the key 'x'"},
+  } wrong[] = {{"names: [a]\ntrain: nowhere\n", "data.yaml:2: 'train'"},
+               {"nc: 3\nnames: [a]\n", "data.yaml:1: 'nc'"},
+               {"names:\n  x: a\n", "data.yaml:2: 'names'"},
                {"names: [a\ntrain: b\n", "data.yaml:"},
-               {"names: [a, a]\n", "two classes have one name"},
-               {"names: 3\n", "data.yaml:1: 'names' is neither"}};
+               {"names: [a, a]\n", "data.yaml: two classes"},
+               {"names: 3\n", "data.yaml:1: 'names'"}};
   for (const auto& [yaml, says] : wrong) {
     Folder folder;
     folder.image("a.jpg", 10, 10).file("a.txt", "0 .5 .5 1 1\n").file("data.yaml", yaml);
@@ -155,7 +153,7 @@ TEST(Yolo, AWrongDataFileIsNamedWithItsLine) {
   }
 }
 
-TEST(Yolo, KeypointsAreLeftOutAndCounted) {
+TEST(Yolo, ReportsSkippedKeypoints) {
   Folder folder;
   folder.image("a.jpg", 10, 10)
       .file("a.txt", "0 .5 .5 1 1 .1 .1 2 .2 .2 2\n")

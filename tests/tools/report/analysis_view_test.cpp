@@ -16,7 +16,7 @@ nlohmann::ordered_json view_of(const ResultSet& set, const coco::EvaluateOptions
   return analysis_view(coco::analyze(*set.data(), found, options, 5, &none), options.iou);
 }
 
-TEST(AnalysisView, HasWhatTheJsonOfTheCommandHas) {
+TEST(AnalysisView, MatchesJsonOfCommand) {
   const auto view = view_of(coco::random_results(1));
   for (const char* key : {"stats", "per_class", "errors", "operating_point", "confusion", "curves",
                           "bootstrap", "versus"})
@@ -27,7 +27,7 @@ TEST(AnalysisView, HasWhatTheJsonOfTheCommandHas) {
   EXPECT_EQ(view["per_class"][0]["precision50"].size(), 26U);
 }
 
-TEST(AnalysisView, IsWholeWhereThereIsNothing) {
+TEST(AnalysisView, AcceptsEmptyData) {
   for (const bool joined : {false, true}) {
     EXPECT_EQ(view_of(ResultSet(0, 0), {.class_agnostic = joined})["stats"][0], -1);
     ResultSet set(2, 2);
@@ -38,7 +38,7 @@ TEST(AnalysisView, IsWholeWhereThereIsNothing) {
   }
 }
 
-TEST(AnalysisView, OfManyClassesHasPairsInsteadOfTheMatrix) {
+TEST(AnalysisView, ReturnsPairsForManyClasses) {
   ResultSet set(1, 200);
   set.object(1, 150, {0, 0, 10, 10});
   set.detection(1, 151, {0, 0, 10, 10}, .9);

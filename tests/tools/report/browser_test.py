@@ -105,8 +105,8 @@ def texts(one: browser.Browser, selector: str) -> Any:
     return one.evaluate(f"[...document.querySelectorAll('{selector}')].map(one => one.textContent)")
 
 
-def test_shows_what_coco_eval_says(chromium: browser.Browser,
-                                   pages: dict[str, pathlib.Path]) -> None:
+def test_matches_coco_eval(chromium: browser.Browser,
+                           pages: dict[str, pathlib.Path]) -> None:
     run = pages["one"].parent
     truth = run.parent / "data/annotations/instances_val2017.json"
     said = json.loads(subprocess.run(
@@ -123,8 +123,8 @@ def test_shows_what_coco_eval_says(chromium: browser.Browser,
     assert names[:len(weakest)] == [one["name"] for one in weakest]
 
 
-def test_cells_open_as_many_images_as_there_are(chromium: browser.Browser,
-                                                pages: dict[str, pathlib.Path]) -> None:
+def test_confusion_cells_open_their_images(chromium: browser.Browser,
+                                           pages: dict[str, pathlib.Path]) -> None:
     """Every count of the matrix is that of pairs in the pictures, which here are all images."""
     chromium.open(pages["one"], height=8000)
     cells = "#confusions .heat tbody button"
@@ -157,7 +157,7 @@ def test_shows_an_evaluation(chromium: browser.Browser, pages: dict[str, pathlib
 def test_comparison_has_a_verdict_and_galleries(chromium: browser.Browser,
                                                 pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["both"], height=8000)
-    assert "two-1, boxes against one-1." in texts(chromium, "#comparison .verdict b")[0]
+    assert "two-1, boxes versus one-1." in texts(chromium, "#comparison .verdict b")[0]
     assert count(chromium, "#comparison tbody tr") >= 2
     # A class of a run opens its images, also where they are folded.
     chromium.evaluate("document.querySelector('#run-2 button.link').click()")

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(MetricsLog, ReadsWhatIsThere) {
+TEST(MetricsLog, ReadsAllMetrics) {
   const auto log = read_metrics(
       "{\"step\":20,\"epoch\":0.5,\"time\":100.5,\"loss\":2.5}\n"
       "{\"step\":40,\"epoch\":1.0,\"time\":200,\"loss\":null,\"bbox/AP\":0.25}\n");
@@ -28,7 +28,7 @@ TEST(MetricsLog, ReadsWhatIsThere) {
 }
 
 /// After a truncation at any byte, all complete lines are read.
-TEST(MetricsLog, MayEndAnywhere) {
+TEST(MetricsLog, AcceptsTruncatedLog) {
   const std::string text =
       "{\"step\":20,\"epoch\":0.5,\"time\":100,\"loss\":2.5}\n"
       "{\"step\":40,\"epoch\":1,\"time\":200,\"loss\":1.5}\n";
@@ -42,7 +42,7 @@ TEST(MetricsLog, MayEndAnywhere) {
   }
 }
 
-TEST(MetricsLog, CountsLinesThatAreNone) {
+TEST(MetricsLog, CountsInvalidLines) {
   const auto log = read_metrics(
       "{\"step\":1,\"loss\":1}\nnonsense\n[1]\n{\"loss\":3}\n\n"
       "{\"step\":2,\"loss\":\"text\",\"lr\":1}\n");
@@ -51,7 +51,7 @@ TEST(MetricsLog, CountsLinesThatAreNone) {
   EXPECT_EQ(log.of("lr").size(), 1);
 }
 
-TEST(MetricsLog, LateScoresFindTheirStep) {
+TEST(MetricsLog, AssignsLateScoresToTheirStep) {
   const auto log =
       read_metrics("{\"step\":60,\"loss\":1,\"bbox/AP\":0.3}\n{\"step\":20,\"bbox/AP\":0.1}\n");
   EXPECT_EQ(log.of("bbox/AP")[0].step, 20);

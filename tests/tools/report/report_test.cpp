@@ -33,7 +33,7 @@ ordered_json run_of(const fs::path& folder, ReportOptions options = {.draws = 10
   return view_of({folder}, std::move(options))["runs"][0];
 }
 
-TEST(Report, ItsScoresAreTheEvaluators) {
+TEST(Report, MatchesScoresOfEvaluator) {
   const RunFolders folders;
   for (const bool masks : {false, true}) {
     const auto run = folders.make_run("a-1", 10, masks);
@@ -54,16 +54,15 @@ TEST(Report, ItsScoresAreTheEvaluators) {
   }
 }
 
-TEST(Report, SaysWhatTheLimitOfDetectionsCosts) {
+TEST(Report, ReportsCostOfDetectionLimit) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   fs::create_directories(run / "scores");
-  RunFolders::write(run / "scores" / "step-000040.json",
-                    R"({"limit": {"text": "7 of 9 images have more"}})");
-  EXPECT_EQ(run_of(run)["limited"], "7 of 9 images have more");
+  RunFolders::write(run / "scores" / "step-000040.json", R"({"limit": {"text": "7 of 9 images"}})");
+  EXPECT_EQ(run_of(run)["limited"], "7 of 9 images");
 }
 
-TEST(Report, SaysWhatALevelOfApHadCost) {
+TEST(Report, ReportsPriceOfEvaluations) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   RunFolders::write(run / "metrics.jsonl",
@@ -80,14 +79,14 @@ TEST(Report, SaysWhatALevelOfApHadCost) {
   EXPECT_THAT(view["facts"].dump(), HasSubstr("price 25.75"));
 }
 
-TEST(Report, EqualInputGivesEqualJson) {
+TEST(Report, RepeatsJsonForEqualInput) {
   const RunFolders folders;
   const auto a = folders.make_run("a-1"), b = folders.make_run("b-1", 30);
   EXPECT_EQ(view_of({a, b}), view_of({a, b}));
   EXPECT_EQ(view_of({a}, {.draws = 100, .threads = 1}), view_of({a}, {.draws = 100, .threads = 2}));
 }
 
-TEST(Report, IsWholeAtEveryMomentOfATraining) {
+TEST(Report, AcceptsIncompleteRuns) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   const auto remarks = [&] { return run_of(run)["remarks"].dump(); };
@@ -96,34 +95,34 @@ TEST(Report, IsWholeAtEveryMomentOfATraining) {
   EXPECT_THAT(remarks(), HasSubstr("metrics.jsonl"));
   EXPECT_EQ(run_of(run)["metrics"]["loss"], ordered_json::parse("[[20, 2.0]]"));
   fs::remove(run / "metrics.jsonl");
-  EXPECT_THAT(remarks(), HasSubstr("no metrics.jsonl yet"));
+  EXPECT_THAT(remarks(), HasSubstr("No metrics.jsonl"));
   EXPECT_EQ(run_of(run)["metrics"], ordered_json::object());
   fs::remove_all(run / "detections");
   EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("no detections yet"));
   EXPECT_EQ(run_of(run)["scores"], nullptr);
   fs::remove(run / "config.toml");
-  EXPECT_THAT(remarks(), HasSubstr("no config.toml"));
+  EXPECT_THAT(remarks(), HasSubstr("No config.toml"));
 }
 
-TEST(Report, SaysWhatOfTheDataIsMissing) {
+TEST(Report, ReportsMissingData) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   fs::remove(folders.data() / "val2017" / "000000000002.jpg");
   EXPECT_THAT(run_of(run)["scores"]["pictures"]["problem"], HasSubstr("000000000002.jpg"));
   fs::remove(folders.data() / "annotations" / "instances_val2017.json");
-  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot be scored"));
+  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot score"));
   fs::remove_all(folders.data());
-  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("no data folder"));
+  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("folder"));
 }
 
-TEST(Report, DamagedDetectionsAreASentence) {
+TEST(Report, ReportsDamagedDetections) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   RunFolders::write(run / "detections" / "step-000040.json", "[{\"image_id\": 2,");
-  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot be scored"));
+  EXPECT_THAT(run_of(run)["no_scores"], HasSubstr("cannot score"));
 }
 
-TEST(Report, ContradictingScoresAreNamed) {
+TEST(Report, ReportsContradictingScores) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   EXPECT_EQ(run_of(run)["scores"]["contradiction"], nullptr);
@@ -134,7 +133,7 @@ TEST(Report, ContradictingScoresAreNamed) {
   EXPECT_EQ(scores["contradiction"]["now"], scores["boxes"]["stats"][0]);
 }
 
-TEST(Report, RunsAreComparedWithTheFirst) {
+TEST(Report, ComparesRunsWithTheFirst) {
   const RunFolders folders;
   const auto good = folders.make_run("good-1", 1), bad = folders.make_run("bad-1", 60);
   const auto second = [](const ordered_json& view) { return view["runs"][1]["verdicts"][0]; };
@@ -146,7 +145,7 @@ TEST(Report, RunsAreComparedWithTheFirst) {
   EXPECT_THAT(second(view_of({good, same}))["text"], HasSubstr("no difference"));
 }
 
-TEST(Report, RunsOnOtherImagesAreNotCompared) {
+TEST(Report, IgnoresRunsOnOtherImages) {
   const RunFolders folders, others;
   fs::remove(others.data() / "annotations" / "instances_val2017.json");
   fs::copy_file(others.data() / "annotations" / "instances_train2017.json",
@@ -155,7 +154,7 @@ TEST(Report, RunsOnOtherImagesAreNotCompared) {
   EXPECT_EQ(view_of({a, b})["runs"][1]["verdicts"], ordered_json::array());
 }
 
-TEST(Report, ALongMetricKeepsItsExtremes) {
+TEST(Report, KeepsExtremesOfLongMetrics) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   std::string lines;
@@ -170,21 +169,19 @@ TEST(Report, ALongMetricKeepsItsExtremes) {
   EXPECT_THAT(points.dump(), AllOf(HasSubstr("[12345,77.0]"), HasSubstr("[4321,null]")));
 }
 
-TEST(Report, AVerdictWithinNoiseSaysNotToConclude) {
+TEST(Report, ReportsVerdictWithinNoise) {
   coco::Comparison comparison;
   comparison.a.ap = .312, comparison.b.ap = .310;
   comparison.difference.ap = {.002, -.004, .009};
   comparison.p = .4;
-  EXPECT_EQ(
-      verdict(comparison, "b", "a"),
-      "+0.20 AP (31.20 against 31.00), 95 % interval -0.40 to +0.90, p = 0.400: within noise. "
-      "Other images of the same kind could as well show the opposite; do not conclude that "
-      "either run is better.");
+  EXPECT_THAT(verdict(comparison, "b", "a"),
+              AllOf(HasSubstr("+0.20 AP (31.20 versus 31.00)"), HasSubstr("-0.40 to +0.90"),
+                    HasSubstr("p = 0.400: within noise")));
   comparison.p = .01;
-  EXPECT_THAT(verdict(comparison, "b", "a"), HasSubstr("b is better than a"));
+  EXPECT_THAT(verdict(comparison, "b", "a"), HasSubstr("b is better"));
 }
 
-TEST(Report, ChoosesTheWorstAndTheBestImages) {
+TEST(Report, ChoosesWorstAndBestImages) {
   const RunFolders folders;
   auto runs = read_runs(std::vector<fs::path>{folders.make_run("a-1")});
   const auto scores = score(runs[0], find_truth(runs[0]), 0, 1);
@@ -205,7 +202,7 @@ TEST(Report, ChoosesTheWorstAndTheBestImages) {
   EXPECT_GT(hits, objects / 2);
 }
 
-TEST(Report, SaysWhatOfAnImageIsNotDrawn) {
+TEST(Report, ReportsShapesThatAreNotDrawn) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   auto found = nlohmann::json::parse(read_file(run / "detections" / "step-000040.json"));
@@ -221,7 +218,7 @@ TEST(Report, SaysWhatOfAnImageIsNotDrawn) {
   EXPECT_EQ(cut, 1U);
 }
 
-TEST(Report, ItsPicturesKeepToTheirBytes) {
+TEST(Report, LimitsBytesOfPictures) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   const auto bytes = [&](const PictureLimits& limits) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::RunFolders;
 
-TEST(RunFiles, AFinishedRunIsDone) {
+TEST(RunFiles, ReportsFinishedRunAsDone) {
   const RunFolders folders;
   const auto run = read_run_files(folders.make_run("a-1"));
   EXPECT_EQ(run.standing, Standing::done);
@@ -33,14 +33,14 @@ std::string without_end(std::string json) {
   return json;
 }
 
-TEST(RunFiles, WhoeverHoldsTheLockTrains) {
+TEST(RunFiles, ReportsLockedRunAsTraining) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   RunFolders::write(folder / "record.json", without_end(read_file(folder / "record.json")));
   {
     const FileLock lock(folder / "lock");
     EXPECT_EQ(read_run_files(folder).standing, Standing::training);
-    EXPECT_EQ(read_run_files(folder).standing_text, "training; step 40, 1.00 epochs so far");
+    EXPECT_EQ(read_run_files(folder).standing_text, "step 40, 1.00 epochs");
   }
   RunFolders::write(folder / "log.txt", "one\nerror: no memory is left\n");
   const auto run = read_run_files(folder);
@@ -48,7 +48,7 @@ TEST(RunFiles, WhoeverHoldsTheLockTrains) {
   EXPECT_THAT(run.log_end, HasSubstr("no memory is left"));
 }
 
-TEST(RunFiles, WhatIsDamagedOrMissingIsARemark) {
+TEST(RunFiles, RemarksOnDamagedOrMissingFiles) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   for (const char* name : {"record.json", "config.toml"}) {
@@ -60,16 +60,16 @@ TEST(RunFiles, WhatIsDamagedOrMissingIsARemark) {
     RunFolders::write(folder / name, whole);
   }
   fs::remove(folder / "metrics.jsonl");
-  EXPECT_THAT(read_run_files(folder).remarks, Contains(HasSubstr("no metrics.jsonl yet")));
+  EXPECT_THAT(read_run_files(folder).remarks, Contains(HasSubstr("No metrics.jsonl")));
 }
 
-TEST(RunFiles, AFolderThatIsNoRunIsAnError) {
+TEST(RunFiles, RejectsFolderThatIsNotRun) {
   const testing::Scratch scratch;
-  MILLRACE_EXPECT_ERROR(read_run_files(scratch.path()), scratch.path(), "is no run");
-  MILLRACE_EXPECT_ERROR(read_run_files(scratch / "none"), scratch / "none", "is no folder");
+  MILLRACE_EXPECT_ERROR(read_run_files(scratch.path()), scratch.path(), "not a run");
+  MILLRACE_EXPECT_ERROR(read_run_files(scratch / "none"), scratch / "none", "not a folder");
 }
 
-TEST(RunFiles, EqualNamesAreToldApartByTheirFolders) {
+TEST(RunFiles, DistinguishesEqualNamesByFolder) {
   const RunFolders folders;
   const std::vector<fs::path> paths{folders.make_run("x/run-1"), folders.make_run("y/run-1"),
                                     folders.make_run("z-1")};
@@ -78,7 +78,7 @@ TEST(RunFiles, EqualNamesAreToldApartByTheirFolders) {
               ElementsAre("x/run-1", "y/run-1", "z-1"));
 }
 
-TEST(RunFiles, PausesBetweenStartsAreNoTraining) {
+TEST(RunFiles, ExcludesPausesFromTrainedTime) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   RunFolders::write(folder / "record.json",
@@ -91,7 +91,7 @@ TEST(RunFiles, PausesBetweenStartsAreNoTraining) {
   EXPECT_EQ(trained_seconds(run, 30), 0);
 }
 
-TEST(RunFiles, ScoresOfClassesAreReadByStep) {
+TEST(RunFiles, ReadsClassScoresByStep) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   fs::create_directories(folder / "scores");
@@ -101,7 +101,7 @@ TEST(RunFiles, ScoresOfClassesAreReadByStep) {
   const auto run = read_run_files(folder);
   ASSERT_EQ(run.class_scores.at("bbox").size(), 1);
   EXPECT_EQ(run.class_scores.at("bbox")[0].ap.at(1), .5);
-  EXPECT_THAT(run.remarks, Contains(HasSubstr("step-000020.json cannot be read")));
+  EXPECT_THAT(run.remarks, Contains(HasSubstr("step-000020.json")));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Scratch;
 
-TEST(View, IsAWholePageThatLoadsNothing) {
+TEST(View, WritesSelfContainedPage) {
   const auto page = view_page("runs", "a test", {{"runs", ordered_json::array()}});
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
@@ -30,14 +30,14 @@ TEST(View, IsAWholePageThatLoadsNothing) {
             nlohmann::json::parse(R"({"kind":"runs","made_by":"a test","runs":[]})"));
 }
 
-TEST(View, TextStaysText) {
+TEST(View, EscapesText) {
   const std::string evil = "</script><!--<script>alert(1)</script>\xff";
   const auto page = view_page("study", "a test", {{"name", evil}});
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_EQ(testing::page_json(page)["name"], "</script><!--<script>alert(1)</script>\xef\xbf\xbd");
 }
 
-TEST(View, HasPicturesWithShapes) {
+TEST(View, ContainsPicturesWithShapes) {
   const Gallery gallery{
       .categories = {"cup"},
       .pictures = {{.title = "a.jpg",
@@ -60,7 +60,7 @@ TEST(View, HasPicturesWithShapes) {
      "jpeg": "Zm9vYg=="}]})"));
 }
 
-TEST(View, JpegsAreBase64) {  // the test vectors of RFC 4648
+TEST(View, EncodesBase64) {  // the test vectors of RFC 4648
   const auto encoded = [](const char* bytes) { return to_json(Picture{.jpeg = bytes})["jpeg"]; };
   EXPECT_EQ(encoded("f"), "Zg==");
   EXPECT_EQ(encoded("fo"), "Zm8=");
@@ -68,7 +68,7 @@ TEST(View, JpegsAreBase64) {  // the test vectors of RFC 4648
   EXPECT_EQ(encoded("\xff\xfe\xfd"), "//79");
 }
 
-TEST(View, NamesRunsFromTheStudysFolder) {
+TEST(View, ReturnsRunFoldersRelativeToStudy) {
   const Scratch scratch;
   EXPECT_FALSE(is_study(scratch.path()));
   const auto message = [&] { return testing::message_of([&] { study_view(scratch.path()); }); };

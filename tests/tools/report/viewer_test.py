@@ -91,13 +91,13 @@ def test_has_its_sections(chromium: browser.Browser, pages: dict[str, pathlib.Pa
     assert links == [f"#{one}" for one in found]
 
 
-def test_text_stays_text(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_escapes_text(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     assert "</script><b>knife" in text(chromium, "#classes table")
     assert count(chromium, "#classes table b") == 0
 
 
-def test_gallery_by_keys_alone(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_gallery_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     title = "document.activeElement.querySelector('b').textContent"
     for _ in range(120):  # the tabulator reaches the gallery, and stops there once
@@ -163,15 +163,15 @@ def test_shapes_are_clipped_to_their_photo(chromium: browser.Browser,
     assert abs(ratio - 640 / 480) < .02
 
 
-def test_a_confused_cell_opens_its_images(chromium: browser.Browser,
-                                          pages: dict[str, pathlib.Path]) -> None:
+def test_confusion_cell_opens_its_images(chromium: browser.Browser,
+                                         pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"], height=6000)
     # Nothing is there, a cup was found: the made pictures have such detections.
     chromium.evaluate("document.querySelectorAll('#confusions .heat tbody tr')[4]"
                       ".querySelectorAll('button')[0].click()")
     shown = count(chromium, ".card")
     assert 0 < shown < 30
-    assert "background taken for cup" in text(chromium, ".chip")
+    assert "background confused with cup" in text(chromium, ".chip")
     assert chromium.evaluate("document.activeElement.className") == "card"
     chromium.evaluate("document.querySelector('.chip button').click()")
     assert count(chromium, ".card") == 30
@@ -181,7 +181,7 @@ def test_a_confused_cell_opens_its_images(chromium: browser.Browser,
     assert chromium.evaluate("document.activeElement.title").startswith("bowl as bowl")
 
 
-def test_charts_by_keys_alone(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_charts_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     chromium.evaluate("document.querySelector('#losses svg.plot').focus()")
     output = "#losses output"
@@ -199,8 +199,8 @@ def test_charts_by_keys_alone(chromium: browser.Browser, pages: dict[str, pathli
     assert "200" in chromium.evaluate(ticks)
 
 
-def test_a_drag_zooms_and_a_slider_smooths(chromium: browser.Browser,
-                                           pages: dict[str, pathlib.Path]) -> None:
+def test_drag_zooms_and_slider_smooths(chromium: browser.Browser,
+                                       pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"], height=3000)
     box = chromium.evaluate("(() => { const { x, y, width, height } = document.querySelector("
                             "'#losses svg.plot').getBoundingClientRect();"
@@ -239,8 +239,8 @@ def test_tables_sort_and_find(chromium: browser.Browser, pages: dict[str, pathli
     assert chromium.problems == []
 
 
-def test_ten_thousand_images_do_not_freeze(chromium: browser.Browser,
-                                           pages: dict[str, pathlib.Path]) -> None:
+def test_handles_ten_thousand_images(chromium: browser.Browser,
+                                     pages: dict[str, pathlib.Path]) -> None:
     began = time.monotonic()
     chromium.open(pages["many"])
     assert text(chromium, ".count").startswith("10000 of 10000")
@@ -260,8 +260,8 @@ def test_ten_thousand_images_do_not_freeze(chromium: browser.Browser,
     assert chromium.problems == []
 
 
-def test_a_page_without_figures_says_so(chromium: browser.Browser,
-                                        tmp_path: pathlib.Path) -> None:
+def test_reports_missing_data(chromium: browser.Browser,
+                              tmp_path: pathlib.Path) -> None:
     run = views.run("new-1", 1) | {
         "standing": "training", "metrics": {}, "evaluations": [], "class_scores": {},
         "time_parts": [], "config": [], "facts": [], "scores": None, "log_end": "",
@@ -269,8 +269,8 @@ def test_a_page_without_figures_says_so(chromium: browser.Browser,
     chromium.open(views.write_page(tmp_path / "new.html", views.runs(run)))
     assert chromium.problems == []
     words = text(chromium, "main")
-    for sentence in ("no detections yet", "no metrics.jsonl yet", "No evaluation has ended yet",
-                     "No losses yet", "No rates yet", "No configuration"):
+    for sentence in ("no detections yet", "no metrics.jsonl yet", "No evaluation yet",
+                     "No losses", "No rates", "No configuration"):
         assert sentence in words
 
 

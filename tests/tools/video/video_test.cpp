@@ -56,7 +56,7 @@ bool is_near(const std::vector<int>& a, const std::vector<int>& b) {
   return true;
 }
 
-TEST(Video, ComesBackWithItsTimesWhateverTheirPace) {
+TEST(Video, PreservesFrameTimes) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   const std::vector<std::int64_t> times = {0, 3000, 3500, 12000, 12001, 90000};
@@ -75,13 +75,13 @@ TEST(Video, ComesBackWithItsTimesWhateverTheirPace) {
   }
 }
 
-TEST(Video, HasTheSameBytesEachTime) {
+TEST(Video, WritesSameBytesAgain) {
   const Scratch scratch;
   for (const auto* name : {"a.mp4", "b.mp4"}) write_video(scratch / name, 64, 48, even_times(9));
   EXPECT_EQ(read_file(scratch / "a.mp4"), read_file(scratch / "b.mp4"));
 }
 
-TEST(Video, OfAnySizeIsWrittenInEvenSides) {
+TEST(Video, WritesEvenSides) {
   const Scratch scratch;
   for (const auto& [width, height] : {std::pair{1, 1}, {65, 48}, {64, 49}, {7, 301}}) {
     write_video(scratch / "a.mp4", width, height, even_times(3));
@@ -111,7 +111,7 @@ void turn_in_head(const std::filesystem::path& file, int turns) {
   write_file_atomically(file, bytes);
 }
 
-TEST(Video, IsTurnedAsItsHeadSays) {
+TEST(Video, RespectsRotationOfHeader) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(2));
@@ -127,32 +127,31 @@ TEST(Video, IsTurnedAsItsHeadSays) {
   }
 }
 
-TEST(Video, ThatIsNoneSaysSo) {
+TEST(Video, RejectsFilesThatAreNotVideos) {
   const Scratch scratch;
   EXPECT_THAT(refusal(scratch / "nosuch.mp4"), HasSubstr("No such file"));
-  EXPECT_THAT(refusal(scratch.file("text.mp4", "hello")),
-              HasSubstr("is no video that can be read"));
-  EXPECT_THAT(refusal(scratch.file("empty.mp4", "")), HasSubstr("is no video that can be read"));
+  EXPECT_THAT(refusal(scratch.file("text.mp4", "hello")), HasSubstr("not a readable video"));
+  EXPECT_THAT(refusal(scratch.file("empty.mp4", "")), HasSubstr("not a readable video"));
   // A WAV file, which has sound only.
   std::string sound(
       "RIFF\x2c\x01\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0"
       "data\x08\x01\0\0",
       44);
   sound.append(264, '\0');
-  EXPECT_THAT(refusal(scratch.file("sound.avi", sound)), HasSubstr("has no video stream"));
+  EXPECT_THAT(refusal(scratch.file("sound.avi", sound)), HasSubstr("no video stream"));
 }
 
-TEST(Video, CutOffSaysSo) {
+TEST(Video, RejectsTruncatedFile) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(30));
   const auto whole = read_file(file);
   // The header of these files is at the end.
   EXPECT_THAT(refusal(scratch.file("cut.mp4", whole.substr(0, whole.size() / 2))),
-              HasSubstr("is no video that can be read"));
+              HasSubstr("not a readable video"));
 }
 
-TEST(Video, DamagedGivesWhatIsWholeAndSaysSo) {
+TEST(Video, ReadsValidFramesOfDamagedVideo) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(30));
@@ -172,7 +171,7 @@ TEST(Video, DamagedGivesWhatIsWholeAndSaysSo) {
   }
 }
 
-TEST(Video, IsToldByItsExtension) {
+TEST(Video, RecognizesVideosByExtension) {
   EXPECT_TRUE(is_video("a/b.MP4"));
   EXPECT_TRUE(is_video("b.mkv"));
   EXPECT_FALSE(is_video("mp4"));

@@ -90,7 +90,7 @@ std::string read_csv_box(const CsvRow& row, const CsvColumns& columns, CsvBox& b
                                                  : std::string_view();
   };
   box.image = field(columns.image);
-  if (box.image.empty()) return "names no image";
+  if (box.image.empty()) return "has no image name";
   box.category = columns.category ? field(columns.category) : "object";
   box.crowd = !field(columns.group).empty() && field(columns.group) != "0" &&
               lower_case(field(columns.group)) != "false";
@@ -107,16 +107,16 @@ std::string read_csv_box(const CsvRow& row, const CsvColumns& columns, CsvBox& b
                     : one;
     const auto words = words_of(spaced);
     if (words.size() != 4 && !words.empty())
-      return fmt::format("'{}' is no box of four numbers", field(columns.box));
+      return fmt::format("'{}' is not a box of four numbers", field(columns.box));
     std::ranges::copy(words, texts.begin());
   }
   box.empty = std::ranges::all_of(texts, [](auto text) { return text.empty(); });
   if (box.empty) return {};
-  if (box.category.empty()) return "names no class";
+  if (box.category.empty()) return "has no class name";
   std::array<double, 4> numbers{};
   for (std::size_t i = 0; i < 4; ++i) {
     const auto number = number_in(texts[i]);
-    if (!number) return fmt::format("'{}' is no number", texts[i]);
+    if (!number) return fmt::format("'{}' is not a number", texts[i]);
     numbers[i] = *number;
   }
   const bool is_sized = columns.width || columns.box;

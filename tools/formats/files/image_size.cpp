@@ -98,9 +98,9 @@ ImageSizes sizes_of_image(const std::filesystem::path& path) {
   }
   if (const auto format = unread_format(bytes))
     throw DataError(path.string(),
-                    fmt::format("is {}, which is not read: convert it to PNG", *format));
-  throw DataError(path.string(),
-                  bytes.empty() ? "the file is empty" : "is no whole JPEG, PNG, WebP or TIFF");
+                    fmt::format("is {}, which is not supported; convert it to PNG", *format));
+  throw DataError(path.string(), bytes.empty() ? "the file is empty"
+                                               : "not a complete JPEG, PNG, WebP or TIFF file");
 }
 
 }  // namespace millrace::formats

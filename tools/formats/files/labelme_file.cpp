@@ -31,7 +31,7 @@ void read_points(JsonReader& json, std::vector<double>& to) {
     double both[2] = {};
     json.next();
     const char* at = json.at();
-    if (!json.numbers_if_any(both)) throw Wrong{at, "'points' is empty; it needs 2 numbers"};
+    if (!json.numbers_if_any(both)) throw Wrong{at, "'points' is empty; expected 2 numbers"};
     to.insert(to.end(), {both[0], both[1]});
   });
 }
@@ -109,13 +109,13 @@ bool add_shape(const LabelMeShape& shape, const char* at, LabelMeObject& object)
     const double x = std::round(points[0]), y = std::round(points[1]);
     constexpr double kMostAway = 1 << 20;
     if (std::abs(x) > kMostAway || std::abs(y) > kMostAway)
-      throw Wrong{at, "a mask far outside of its image"};
+      throw Wrong{at, "mask is far outside its image"};
     object.box = {x, y, x + object.mask->width, y + object.mask->height};
   } else if (shape.type == "point" || shape.type == "points" || shape.type == "line" ||
              shape.type == "linestrip") {
     return false;
   } else {
-    throw Wrong{at, fmt::format("'shape_type' is '{}', which is not known", shape.type)};
+    throw Wrong{at, fmt::format("unknown 'shape_type' '{}'", shape.type)};
   }
   return true;
 }

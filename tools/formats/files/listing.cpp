@@ -103,10 +103,10 @@ Place joined_place(const Place& folder, std::string_view name) {
 Listing::Listing(fs::path root) : root_(std::move(root)) {
   std::error_code unknown;
   if (!fs::exists(root_, unknown))
-    throw ConfigError(fmt::format("{}: there is no such folder", root_.string()));
+    throw ConfigError(fmt::format("{}: folder not found", root_.string()));
   if (!fs::is_directory(root_, unknown))
     throw ConfigError(
-        fmt::format("{} is a file: give the folder that has images and labels", root_.string()));
+        fmt::format("{} is a file; expected the folder of images and labels", root_.string()));
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen = {identity(root_)};
   std::vector<Place> open = {""};
   while (!open.empty()) {
@@ -125,8 +125,8 @@ Listing::Listing(fs::path root) : root_(std::move(root)) {
         }
       }
     } catch (const fs::filesystem_error& problem) {
-      throw Error(
-          fmt::format("{}: cannot be listed: {}", path(folder).string(), problem.code().message()));
+      throw Error(fmt::format("{}: cannot list the folder: {}", path(folder).string(),
+                              problem.code().message()));
     }
     std::ranges::sort(files);
   }
@@ -200,7 +200,7 @@ std::string Listing::counts() const {
   std::vector<std::string> parts;
   for (const auto& [extension, count] : sorted) {
     if (parts.size() == kShown) {
-      parts.push_back(fmt::format("{} other kinds", sorted.size() - kShown));
+      parts.push_back(fmt::format("{} other types", sorted.size() - kShown));
       break;
     }
     parts.push_back(extension.empty() ? fmt::format("{} without an extension", count)

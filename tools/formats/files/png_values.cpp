@@ -32,7 +32,7 @@ struct PngFault {
     if (setjmp(place) == 0)
       work();
     else
-      throw Error(std::string("broken PNG: ") + why);
+      throw Error(std::string("damaged PNG: ") + why);
   }
 };
 
@@ -46,7 +46,7 @@ struct PngReader {
     }
     png_set_read_fn(png, this, [](png_structp from, png_bytep to, std::size_t size) {
       auto& rest = static_cast<PngReader*>(png_get_io_ptr(from))->bytes;
-      if (size > rest.size()) png_error(from, "the file ends too early");
+      if (size > rest.size()) png_error(from, "the file is truncated");
       std::memcpy(to, rest.data(), size);
       rest.remove_prefix(size);
     });
@@ -64,7 +64,7 @@ struct PngReader {
 
 PngValues parse_png_values(std::string_view bytes) {
   const auto head = read_image_head(bytes);
-  if (!bytes.starts_with("\x89PNG") || !head) throw Error("is no PNG");
+  if (!bytes.starts_with("\x89PNG") || !head) throw Error("not a PNG file");
   check_image_head(*head, bytes.size(), "the PNG");
   PngReader reader(bytes);
   auto* png = reader.png;
@@ -85,7 +85,7 @@ PngValues parse_png_values(std::string_view bytes) {
   picture.coloured = channels == 3;
   if (row_bytes != std::size_t{picture.width} * channels * (is_wide ? 2 : 1) ||
       (channels != 1 && channels != 3))
-    throw Error("broken PNG: its rows have another length than its head says");
+    throw Error("damaged PNG: length of rows differs from that in the header");
   std::vector<std::uint8_t> pixels(row_bytes * picture.height);
   std::vector<png_bytep> rows(picture.height);
   for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = pixels.data() + y * row_bytes;
@@ -111,7 +111,7 @@ PngValues read_png_values(const std::filesystem::path& file) {
   } catch (const Error& problem) {
     throw DataError(file.string(), problem.what());
   } catch (const std::bad_alloc&) {
-    throw DataError(file.string(), "there is not enough memory to read it");
+    throw DataError(file.string(), "not enough memory to read it");
   }
 }
 

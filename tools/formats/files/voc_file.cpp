@@ -43,7 +43,7 @@ coco::Polygon polygon_in(const pugi::xml_node& node) {
 /// Reads an object. Returns why it is invalid; empty if it is valid.
 std::string read_object(const pugi::xml_node& node, VocObject& object) {
   object.name = text_in(node, "name");
-  if (object.name.empty()) return "an <object> without a <name>";
+  if (object.name.empty()) return "<object> without a <name>";
   object.difficult = text_in(node, "difficult") == "1";
   for (const auto& one : node.children("polygon"))
     if (auto polygon = polygon_in(one); polygon.size() >= 6)
@@ -58,7 +58,7 @@ std::string read_object(const pugi::xml_node& node, VocObject& object) {
   for (const auto& [name, value] : corners) {
     const auto text = text_in(box, name);
     const auto number = number_in(text);
-    if (!number) return fmt::format("<{}> is '{}' instead of a number", name, text);
+    if (!number) return fmt::format("<{}> is '{}', which is not a number", name, text);
     value = *number;
   }
   return {};

@@ -35,7 +35,7 @@ class DataFile {
     YoloData data{.file = place_};
     try {
       const auto root = YAML::Load(read_file(file_));
-      if (!root.IsMap()) fail(root, "is no map of keys and values");
+      if (!root.IsMap()) fail(root, "not a map of keys and values");
       data.names = names_of(root);
       data.keypoint_numbers = keypoint_numbers(root["kpt_shape"]);
       const auto base = root["path"] ? text(root["path"], "path") : std::string();
@@ -54,7 +54,7 @@ class DataFile {
   }
 
   std::string text(const YAML::Node& node, std::string_view key) const {
-    if (!node.IsScalar()) fail(node, fmt::format("'{}' is no text", key));
+    if (!node.IsScalar()) fail(node, fmt::format("'{}' is not a string", key));
     return node.Scalar();
   }
 
@@ -68,7 +68,7 @@ class DataFile {
       for (const auto& one : node) {
         const auto number = integer_in(text(one.first, "names"));
         if (!number || *number < 0 || static_cast<std::size_t>(*number) >= kMostClasses)
-          fail(one.first, fmt::format("'names' has the key '{}' instead of a class number",
+          fail(one.first, fmt::format("'names' has the key '{}', which is not a class number",
                                       one.first.Scalar()));
         const auto position = static_cast<std::size_t>(*number);
         if (position >= names.size()) names.resize(position + 1);
@@ -82,7 +82,7 @@ class DataFile {
     if (const auto count = root["nc"]; count && count.IsScalar())
       if (const auto wanted = integer_in(count.Scalar());
           wanted && *wanted != static_cast<long long>(names.size()))
-        fail(count, fmt::format("'nc' is {}, but 'names' has {}", *wanted, names.size()));
+        fail(count, fmt::format("'nc' is {}, but 'names' has {} classes", *wanted, names.size()));
     return names;
   }
 
@@ -103,7 +103,7 @@ class DataFile {
       if (const auto place = find(wanted, base))
         places.push_back(*place);
       else if (split != "test")  // often listed although it does not exist
-        fail(one, fmt::format("'{}' is '{}', which is not in {}", split, wanted,
+        fail(one, fmt::format("'{}' is '{}', which was not found in {}", split, wanted,
                               folder_.root().string()));
     };
     if (node.IsSequence())

@@ -15,11 +15,11 @@ std::string read_line(std::string_view line, std::size_t keypoint_numbers, YoloL
   const auto words = words_of(line);
   const auto category = number_in(words[0]);
   if (!category || *category != std::floor(*category) || std::abs(*category) > 1e9)
-    return fmt::format("begins with '{}' instead of a class number", words[0]);
+    return fmt::format("starts with '{}', which is not a class number", words[0]);
   label.category = static_cast<long long>(*category);
   for (std::size_t i = 1; i < words.size(); ++i) {
     const auto number = number_in(words[i]);
-    if (!number) return fmt::format("'{}' is no number", words[i]);
+    if (!number) return fmt::format("'{}' is not a number", words[i]);
     label.numbers.push_back(*number);
   }
   const auto count = label.numbers.size();
@@ -28,12 +28,14 @@ std::string read_line(std::string_view line, std::size_t keypoint_numbers, YoloL
   label.polygon = !label.has_keypoints && count >= 6 && count % 2 == 0;
   if (count != 4 && !label.has_keypoints && !label.polygon)
     return fmt::format(
-        "has {} numbers after the class: a box has 4, a polygon 6 or more, in pairs{}", count,
-        count == 5 ? "; is the fifth a score? Labels have none" : "");
+        "has {} numbers after the class; expected 4 for a box, or an even number of at least 6 for "
+        "a polygon{}",
+        count, count == 5 ? "; if the fifth is a score, remove it" : "");
   for (const double number : label.numbers)
     if (std::abs(number) > kMostShare)
-      return fmt::format("{} is no share of the image's width or height, as YOLO's numbers are",
-                         number);
+      return fmt::format(
+          "{} is not a coordinate relative to the image's width or height, as YOLO requires",
+          number);
   return {};
 }
 

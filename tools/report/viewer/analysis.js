@@ -41,12 +41,12 @@ export function differences(analysis) {
   if (Number.isFinite(versus.difference.AP.value))
     drawn.unshift({name: "all classes", ...versus.difference.AP});
   return [
-    h("figure", {}, intervals(drawn, "Difference of AP of each class"),
-      h("figcaption", {}, "Difference of AP with its 95 % interval, ",
-        `of the ${drawn.length - 1} of ${all} that differ `,
-        `most: ${versus.draws} draws of the images, the same for both. Of classes that do not `,
-        "differ, about one in twenty is coloured by chance.")),
-    details("Each class as a table", false, table({
+    h("figure", {}, intervals(drawn, "AP difference by class"),
+      h("figcaption", {}, "AP difference with its 95 % interval, ",
+        `for the ${drawn.length - 1} of ${all} with the largest difference, from ${versus.draws} `,
+        "bootstrap samples of the images, the same for both. About one in twenty classes without ",
+        "a real difference is coloured by chance.")),
+    details("All classes", false, table({
               rows,
               search: "class",
               sort: {column: 1, down: true},
@@ -94,9 +94,9 @@ export function errorParts({errors}) {
       });
   return [
     soft(
-        "AP50 that would be gained if the errors of one kind alone were mended (TIDE, arXiv ",
-        "2008.08115). They do not add up."),
-    bars(rows, "AP50 that each kind of error costs")
+        "AP50 that would be gained by fixing only the errors of one type (TIDE, arXiv ",
+        "2008.08115). The gains are not additive."),
+    bars(rows, "AP50 lost by type of error")
   ];
 }
 
@@ -118,8 +118,8 @@ export function curveParts({curves, operating_point: best}) {
   if (curves.score?.length) {
     const scores = curves.score.map((point) => point[0]);
     charts.push({
-      title: "Precision, recall and F1 of all classes together, at IoU .50",
-      x: "least score",
+      title: "Precision, recall and F1 over all classes, at IoU .50",
+      x: "minimum score",
       y: "share",
       xRange: [Math.min(0, ...scores), Math.max(1, ...scores)],
       yRange: [0, 1],
@@ -140,7 +140,7 @@ export function curveParts({curves, operating_point: best}) {
   return [
     lineCharts(charts),
     soft(
-        `F1 is best at score ${best.score.toFixed(3)}: ${best.f1.toFixed(3)}, ` +
+        `Best F1 at score ${best.score.toFixed(3)}: ${best.f1.toFixed(3)}, ` +
         `precision ${best.precision.toFixed(3)}, recall ${best.recall.toFixed(3)}.`)
   ];
 }
@@ -158,10 +158,10 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
       (one, k) => ({...one, k, interval: bootstrap?.category_ap[k], worst: dearest(one.errors)}));
   return [
     soft(
-        "Weakest first; a click on a head sorts. ",
+        "Lowest AP first; click a column heading to sort. ",
         bootstrap ? "The line in the bar is the 95 % interval. " : "",
-        "The curve is precision over recall at IoU .50; the dearest error is the kind that costs ",
-        "the class most AP50."),
+        "The curve is precision over recall at IoU .50; the dearest error is the type that costs ",
+        "the class the most AP50."),
     table({
       rows,
       search: "class",
@@ -217,21 +217,21 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
   const names = [...classes.map((one) => one.name), "background"];
   const status = h("p", {class: "soft", role: "status"});
   const parts = [soft(
-      `Detections of score ${confusion.score.toFixed(3)} and more (the best F1), each with the `,
-      "object that it overlaps most at IoU .50. Background as object: nothing is there. ",
-      "Background as class: not found.", gallery ? " A cell opens its images." : "")];
+      `Detections with score ${confusion.score.toFixed(3)} or more (the best F1), each with the `,
+      "object that it overlaps most at IoU .50. Background as class: no object there. ",
+      "Class as background: not detected.", gallery ? " A cell opens its images." : "")];
   const pairs = confusion.pairs ?? pairsOf(confusion.matrix);
   const score = Number(confusion.score.toPrecision(SCORE_DIGITS));
 
   function open(truth, found) {
     const pair = [truth, found].map((k) => (k === classes.length ? BACKGROUND : k));
-    const title = `${names[truth]} taken for ${names[found]}`;
+    const title = `${names[truth]} confused with ${names[found]}`;
     const count = confusion.matrix?.[truth][found] ??
         pairs.find((one) => one.truth === truth && one.found === found).count;
     const holds = (image) =>
         confusions(image, score).some(([a, b]) => a === pair[0] && b === pair[1]);
     const there = gallery?.images.filter(holds).length ?? 0;
-    const lost = gallery && there === 0 ? "; none of its images is in this page" : "";
+    const lost = gallery && there === 0 ? "; this page has none of these images" : "";
     status.textContent = `${title}: ${counted(count, "time")}${lost}.`;
     if (there > 0) gallery.only(`${title}: ${counted(count, "time")} in all images.`, holds);
   }
@@ -263,7 +263,7 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
     parts.push(
         h("figure", {}, heatMap(names, confusion.matrix, open),
           h("figcaption", {},
-            "Rows are what is there, columns what was found; strength is the share of the row.")));
+            "Rows: annotated class, columns: detected class; strength: share of the row.")));
   return parts;
 }
 
@@ -284,15 +284,16 @@ export function notes({bootstrap, images}) {
   return section(
       "notes", "How to read this",
       h("p", {},
-        "AP, AR and their parts are COCO's, in per cent, equal to pycocotools. A wrong detection ",
-        "is a ", name("class"), " error where it fits an object of another class (IoU .5), a ",
-        name("location"), " error where it overlaps an object of its class too little (.1 to .5), ",
-        name("both"), " where it is near an object of another class, a ", name("duplicate"),
-        " where a better score has the object already, ", name("background"),
-        " where nothing is near. An object is ", name("missed"),
-        " where no detection would find it with its class or location mended."),
+        "AP, AR and their variants are those of COCO in per cent, equal to pycocotools. A false ",
+        "positive is a ", name("class"),
+        " error if it matches an object of another class (IoU .5), a ", name("location"),
+        " error if its IoU with an object of its class is too low (.1 to .5), ", name("both"),
+        " if this applies to an object of another class, a ", name("duplicate"),
+        " if a detection with a higher score matches the object, ", name("background"),
+        " if no object is near. An object is ", name("missed"),
+        " if no detection would match it after correcting class or location."),
       bootstrap ? h("p", {}, "Intervals are basic bootstrap intervals from ",
-                    `${counted(bootstrap.draws, "draw")} of `,
+                    `${counted(bootstrap.draws, "sample")} of `,
                     `${counted(images, "image")} with replacement.`) :
                   null);
 }
@@ -314,7 +315,7 @@ export function analysisPage({analysis, truth, detections, versus}) {
     top: [scoreTiles(analysis)],
     sections: [
       analysis.versus ? versusSection(analysis, versus) : null,
-      section("errors", "What the errors cost", ...errorParts(analysis)),
+      section("errors", "Cost of errors", ...errorParts(analysis)),
       section("curves", "Precision and recall", ...curveParts(analysis)),
       section("classes", "Classes", ...classParts(analysis)),
       section("confusions", "Confusions", ...confusionParts(analysis)),

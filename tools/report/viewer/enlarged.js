@@ -48,8 +48,8 @@ export class Enlarged {
         panesOf(view.show).map((kinds) => ({kinds, ...pane(image, kinds, view, classes, true)}));
     this.named = {view, classes};
     for (const one of this.panes)
-      one.element.append(
-          h("small", {}, one.kinds.length > 1 ? "found, annotated dashed" : TITLES[one.kinds[0]]));
+      one.element.append(h(
+          "small", {}, one.kinds.length > 1 ? "detected, annotated dashed" : TITLES[one.kinds[0]]));
     const figures = Object.entries(image.figures ?? {})
                         .map(([name, value]) => `${name} ${number(value, 3)}`)
                         .join(", ");

@@ -88,8 +88,8 @@ export class Gallery {
       choice(
           "show", "Show",
           [
-            ["beside", "found beside annotated"], ["over", "both in one picture"], [FOUND, "found"],
-            [TRUTH, "annotated"]
+            ["beside", "detected beside annotated"], ["over", "both in one picture"],
+            [FOUND, "detected"], [TRUTH, "annotated"]
           ],
           (value) => {
             view.show = value;
@@ -111,7 +111,7 @@ export class Gallery {
     const tags = this.counts((image) => image.tags);
     if (tags.size > 0)
       choice(
-          "tag", "Only",
+          "tag", "Tag",
           [
             ["", `all ${this.noun}s`],
             ...[...tags].map(([tag, count]) => [tag, `${tag} (${count})`])
@@ -124,7 +124,7 @@ export class Gallery {
       choice(
           "sort", "Sort by",
           [
-            ["", "as given"],
+            ["", "original order"],
             ...figures.flatMap(
                 (name) => [
                     [`-${name}`, `${name}, highest first`], [`+${name}`, `${name}, lowest first`]])
@@ -134,13 +134,15 @@ export class Gallery {
           });
     if (this.judged)
       choice(
-          "colour", "Colours", [["class", "by class"], ["verdict", "right and wrong"]], (value) => {
+          "colour", "Colours", [["class", "by class"], ["verdict", "correct and wrong"]],
+          (value) => {
             view.colour = value;
           });
     if (this.has(FOUND))
-      slider("score", "Least score ", {min: 0, max: 1, step: 0.01, value: view.score}, (value) => {
-        view.score = value;
-      }, () => view.score.toFixed(2));
+      slider(
+          "score", "Minimum score ", {min: 0, max: 1, step: 0.01, value: view.score}, (value) => {
+            view.score = value;
+          }, () => view.score.toFixed(2));
     slider("size", "Size", {min: 120, max: 480, step: 20, value: view.size}, (value) => {
       view.size = value;
     });
@@ -217,12 +219,12 @@ export class Gallery {
     }
     if (this.judged)
       words.push(
-          `In them ${found} found, ${wrong} of these wrong`,
+          `${found} detections, ${wrong} of them wrong`,
           `(precision ${percent((found - wrong) / found)} %);`,
           `${missed} of ${objects} missed (recall ${percent((objects - missed) / objects)} %).`);
     else if (this.has(FOUND))
-      words.push(`In them ${found} found.`);
-    words.push("Enter enlarges; arrow keys go on.");
+      words.push(`${counted(found, "detection")}.`);
+    words.push("Enter enlarges; arrow keys select.");
     return words.join(" ");
   }
 

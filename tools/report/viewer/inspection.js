@@ -12,7 +12,7 @@ export function inspectionPage(found) {
   const data = found.train ?? learned;
   const remarks = [...found.remarks].sort((a, b) => b.warning - a.warning);
   return {
-    title: "What training sees",
+    title: "Training input",
     subtitle: h("code", {}, found.config),
     top: [
       overview(found, data),
@@ -27,12 +27,11 @@ export function inspectionPage(found) {
           section(
               "figures", "Figures",
               h("p", {},
-                `Of ${counted(learned.images, "image")} of ${learned.name}: ${learned.seen}.`),
+                `${counted(learned.images, "image")} of ${learned.name}: ${learned.seen}.`),
               pair(Object.values(learned.histograms).map(histogramFigure))) :
           null,
-      learned.anchors ?
-          section("anchors", "What the anchors reach", ...anchorParts(learned.anchors)) :
-          null,
+      learned.anchors ? section("anchors", "Anchor coverage", ...anchorParts(learned.anchors)) :
+                        null,
       section("classes", "Classes", classTable(data, val)),
       ...found.splits.map(
           ({id, name, images, seen, pictures}) =>
@@ -46,11 +45,11 @@ function overview({batches, learned}, data) {
     [data.images, data.from_batches ? "images drawn" : "images"], [data.objects, "objects"],
     [data.classes.length, data.classes.length === 1 ? "class" : "classes"]
   ];
-  if (data.images > 0) all.push([(data.objects / data.images).toFixed(1), "objects an image"]);
-  all.push([`${percent(batches.padding_share, 0)} %`, "of the batches' pixels are padding"]);
+  if (data.images > 0) all.push([(data.objects / data.images).toFixed(1), "objects per image"]);
+  all.push([`${percent(batches.padding_share, 0)} %`, "padding in batches"]);
   const anchors = learned.anchors?.find((one) => one.size === "all");
   if (anchors)
-    all.push([`${percent(anchors.none / anchors.objects)} %`, "of the objects: no anchor"]);
+    all.push([`${percent(anchors.none / anchors.objects)} %`, "of the objects without an anchor"]);
   return tiles(all);
 }
 
@@ -59,13 +58,12 @@ function batchParts({files, skipped, skipped_reasons: reasons, pictures}) {
   const drawn = counted(files.length, "drawn batch", "drawn batches");
   return [
     h("p", {},
-      "The first batches of the training, as the detector gets them: after all stages, with the ",
-      "boxes and masks that it learns. Stripes are padding, which no image fills. ",
+      "First training batches as the detector receives them: after all stages, with the boxes and ",
+      "masks to learn. Stripes are padding. ",
       `${counted(gallery.images.length, "image")} of ${drawn} here; `,
-      `${files.join(", ")} beside this page `, files.length === 1 ? "has it" : "have them",
+      `${files.join(", ")} beside this page `, files.length === 1 ? "shows it" : "show them",
       " with masks and names."),
-    skipped > 0 ? h("p", {}, `${counted(skipped, "sample")} left out: ${reasons.join("; ")}`) :
-                  null,
+    skipped > 0 ? h("p", {}, `${counted(skipped, "sample")} skipped: ${reasons.join("; ")}`) : null,
     gallery.element,
   ];
 }
@@ -96,10 +94,10 @@ function anchorParts(anchors) {
       ]
     }),
     h("p", {},
-      "Learned: an anchor overlaps the object by the foreground threshold or more. By best ",
-      "anchors alone: none does, and the anchors that overlap it most learn it all the same. By ",
-      "no anchor: those overlap another object more. Recall: the share of the objects that the ",
-      "anchors themselves would find as proposals, which regression then improves.")
+      "Learned: an anchor reaches the foreground IoU threshold. By best anchors alone: none does, ",
+      "but the anchors with the highest IoU learn the object anyway. By no anchor: these anchors ",
+      "overlap another object more. Recall: share of the objects that the anchors themselves ",
+      "would find as proposals, before regression.")
   ];
 }
 
@@ -119,13 +117,12 @@ function classTable(data, val) {
 function photoParts(id, images, seen, pictures) {
   const shown = pictures.images.length;
   if (shown === 0) {
-    return [h(
-        "p", {}, "Nothing is shown: what the images are is known only once they are decoded.")];
+    return [h("p", {}, "No images: they are known only after decoding.")];
   }
   return [
     h("p", {}, `${shown} of ${counted(images, "image")}: `,
-      "at the ends of what there is (tags say which), one ",
-      "of each of the rarest classes, and some at equal distances. ", `Sizes of objects: ${seen}.`),
+      "extremes (see their tags), one of each of the ",
+      "rarest classes, and some at equal distances. ", `Object sizes: ${seen}.`),
     new Gallery(`${id}-gallery`, pictures).element,
   ];
 }

@@ -9,8 +9,8 @@ import {table} from "./table.js";
 export function predictionsPage({score, photos, videos}) {
   const all = h("code", {}, photos ? "detections.json" : "NAME.jsonl");
   return {
-    title: "What was found",
-    subtitle: [`Objects that score ${score} or more; `, all, " has all."],
+    title: "Detections",
+    subtitle: [`Objects with a score of at least ${score}; `, all, " contains all."],
     top: photos ? [overview(photos), failures(photos.failed)] : [],
     sections: [
       photos ? section("classes", "Classes", classTable(photos.classes)) : null,
@@ -24,8 +24,8 @@ function overview({count, objects, empty}) {
   return tiles([
     [objects, "objects"],
     [count, count === 1 ? "photo" : "photos"],
-    [empty, "without any"],
-    [(count > 0 ? objects / count : 0).toFixed(1), "objects a photo"],
+    [empty, "without objects"],
+    [(count > 0 ? objects / count : 0).toFixed(1), "objects per photo"],
   ]);
 }
 
@@ -35,7 +35,7 @@ function failures({count, first}) {
 }
 
 function classTable(classes) {
-  if (classes.length === 0) return h("p", {}, "Nothing was found.");
+  if (classes.length === 0) return h("p", {}, "No detections.");
   return table({
     rows: classes,
     search: "class",
@@ -52,8 +52,8 @@ function photoParts({count, pictures}) {
   const shown = pictures.images.length;
   return [
     shown < count ?
-        h("p", {}, `${shown} of ${count} photos, at equal distances: the page stays below `,
-          "5 MB. Beside it is a picture of each.") :
+        h("p", {}, `${shown} of ${count} photos, at equal distances, to keep the page below `,
+          "5 MB. The folder has a picture of each photo.") :
         null,
     new Gallery("found", pictures, "photo").element,
   ];

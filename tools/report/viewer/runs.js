@@ -46,8 +46,7 @@ function standing(run) {
       verdict(
           run.standing === "broken" ? "warning" : "", h("b", {}, run.name),
           `: ${run.standing_text}.`),
-      run.log_end ? details("The end of its log.txt", true, h("pre", {tabindex: 0}, run.log_end)) :
-                    null,
+      run.log_end ? details("End of log.txt", true, h("pre", {tabindex: 0}, run.log_end)) : null,
       run.remarks.length ? h("ul", {}, run.remarks.map((remark) => h("li", {}, `${remark}.`))) :
                            null);
 }
@@ -72,9 +71,9 @@ function contradictionText(step, contradiction) {
   if (!contradiction) return null;
   const {logged, now} = contradiction;
   return verdict(
-      "warning", `metrics.jsonl says AP ${percent(logged, 2)} at step ${step}, but its detections `,
-      `now score ${percent(now, 2)}: the annotations have changed since, or some images could not `,
-      "be read then.");
+      "warning", `metrics.jsonl has AP ${percent(logged, 2)} at step ${step}, but the detections `,
+      `now score ${percent(now, 2)}: the annotations have changed, or some images could not be `,
+      "read then.");
 }
 
 /** Returns the analysis of a run's newest detections, as parts with a title. */
@@ -91,7 +90,7 @@ function partsOf({scores}, id) {
           ] :
           parts(boxes, ...more));
   return [
-    {id: "errors", title: "What the errors cost", content: of(errorParts)},
+    {id: "errors", title: "Cost of errors", content: of(errorParts)},
     {id: "curves", title: "Precision and recall", content: of(curveParts)},
     {id: "classes", title: "Classes", content: of(classParts, show)},
     {id: "confusions", title: "Confusions", content: of(confusionParts, gallery)},
@@ -101,9 +100,9 @@ function partsOf({scores}, id) {
       content: [
         soft(
             `${gallery.images.length} of ${counted(boxes.images, "image")}, worst first, at the `,
-            "score of the best F1. Each object and each detection is judged at IoU .50: a ",
-            "detection is right, or one of the kinds of errors of this page; an object is missed ",
-            "where no detection with at least the chosen score finds it."),
+            "score of the best F1. Objects and detections are matched at IoU .50: a ",
+            "detection is correct or an error of one of the types above; an object is missed ",
+            "if no detection with the minimum score matches it."),
         pictures.problem ? verdict("warning", pictures.problem) : null, gallery.element
       ]
     },
@@ -154,8 +153,7 @@ function overTime(runs) {
   const title = "Scores over time";
   if (main.length === 0)
     return section(
-        "scores", title,
-        h("p", {}, "No evaluation has ended yet: [callbacks.evaluate] says when the next is due."));
+        "scores", title, h("p", {}, "No evaluation yet; [callbacks.evaluate] sets the interval."));
   const like = {title: "AP", y: "per cent", factor: 100};
   const sizes = charts(runs, of("APs", "APm", "APl"), {...like, title: "AP by size of objects"});
   const shown = runs.length === 1 ?
@@ -194,7 +192,7 @@ function timeToAccuracy(runs, metric) {
     show: (value, row) =>
         h("span", {}, `${percent(value)} `,
           h("span", {class: "soft"},
-            `(${100 * row.share} % of the best${runs.length > 1 ? " that all reach" : ""})`))
+            `(${100 * row.share} % of the best${runs.length > 1 ? " value that all reach" : ""})`))
   }];
   runs.forEach((run, r) => {
     const whose = runs.length > 1 ? `${run.name}: ` : "";
@@ -208,8 +206,8 @@ function timeToAccuracy(runs, metric) {
   return h(
       "div", {}, h("h3", {}, "Time to accuracy"),
       soft(
-          `The first evaluation whose ${metric} is at least so high. Time is that of training and `,
-          "evaluation since the start; pauses between the starts of a resumed run are left out."),
+          `First evaluation with at least this ${metric}. Time includes training and evaluation `,
+          "since the start, without pauses between starts of a resumed run."),
       table({columns, rows, style: "narrow"}));
 }
 
@@ -259,17 +257,15 @@ function classesOverTime(runs, run) {
 function losses(runs) {
   const names = metricNames(runs, (name) => name.startsWith("loss") || name.startsWith("val/"));
   if (names.length === 0)
-    return section(
-        "losses", "Losses",
-        h("p", {}, "No losses yet: the first line of metrics.jsonl brings them."));
+    return section("losses", "Losses", h("p", {}, "No losses in metrics.jsonl yet."));
   const like = {title: "Losses", log: true};
-  const norm = charts(runs, ["gradient_norm"], {title: "Norm of the gradient", log: true});
+  const norm = charts(runs, ["gradient_norm"], {title: "Gradient norm", log: true});
   const rate = charts(runs, ["lr"], {title: "Learning rate"});
   const shown =
       runs.length === 1 ? [lineCharts([...charts(runs, names, like), ...rate, ...norm])] : [
         lineCharts([...charts(runs, ["loss"], like), ...rate]),
         folded(
-            runs, "Each loss, and the norm of the gradient",
+            runs, "Single losses and gradient norm",
             [...charts(runs, names.filter((name) => name !== "loss"), like), ...norm])
       ];
   const bad = runs.map((run) => [run.name, run.metrics.bad_steps?.at(-1)[1] ?? 0])
@@ -278,8 +274,7 @@ function losses(runs) {
       "losses", "Losses", ...shown,
       bad.map(
           ([name, count]) => verdict(
-              "warning",
-              `${name}: ${count} steps had a gradient that is not finite and changed nothing.`)));
+              "warning", `${name}: ${count} steps had a non-finite gradient and were skipped.`)));
 }
 
 function speed(runs) {
@@ -289,7 +284,7 @@ function speed(runs) {
       {title: "Seconds per step", y: "s", log: true});
   const went = runs.filter((run) => run.time_parts.length > 0).map((run) => {
     const sum = run.time_parts.reduce((total, [, seconds]) => total + seconds, 0);
-    const about = runs.length > 1 ? `Where the time of ${run.name} went` : "Where the time went";
+    const about = runs.length > 1 ? `Time by activity, ${run.name}` : "Time by activity";
     return h(
         "figure", {}, h("figcaption", {class: "title"}, about),
         bars(
@@ -306,22 +301,22 @@ function speed(runs) {
     ...charts(runs, memory, {title: "Memory", y: "MiB"}),
     ...charts(
         runs, metricNames(runs, (name) => name.endsWith("_busy")),
-        {title: "GPUs busy", y: "per cent", factor: 100})
+        {title: "GPU utilization", y: "per cent", factor: 100})
   ];
   const shown = runs.length === 1 ?
       [lineCharts([...rate, ...parts, ...devices]), pair(went)] :
       [lineCharts([...rate, ...devices]), pair(went), folded(runs, "Seconds per step", parts)];
   const peaks =
       runs.filter((run) => run.peak_memory_mib > 0)
-          .map((run) => `${run.name} used ${Math.round(run.peak_memory_mib)} MiB at its peak.`);
+          .map((run) => `Peak memory of ${run.name}: ${Math.round(run.peak_memory_mib)} MiB.`);
   return section(
       "speed", "Speed and memory",
       rate.length + parts.length + went.length === 0 ?
-          h("p", {}, "No rates yet: the first line of metrics.jsonl brings them.") :
+          h("p", {}, "No rates in metrics.jsonl yet.") :
           null,
       ...shown,
       memory.length === 0 ?
-          soft(["Memory was not measured step by step: [callbacks.resources] does.", ...peaks].join(
+          soft(["Memory per step was not recorded; enable [callbacks.resources].", ...peaks].join(
               " ")) :
           soft(peaks.join(" ")));
 }
@@ -352,7 +347,7 @@ function comparison(runs) {
           (run.verdicts ?? [])
               .map(
                   ({of, text, leaning: style}) => verdict(
-                      style, h("b", {}, `${run.name}, ${of} against ${runs[0].name}. `), text)));
+                      style, h("b", {}, `${run.name}, ${of} versus ${runs[0].name}. `), text)));
   const stat = (name, i) => ({
     name,
     get: (run) => {
@@ -368,7 +363,7 @@ function comparison(runs) {
           verdicts :
           verdict(
               "warning",
-              "No verdict: that takes detections of two runs on the same images and classes."),
+              "No verdict: this requires detections of two runs on the same images and classes."),
       table({
         rows: runs,
         columns: [
@@ -410,14 +405,14 @@ function comparison(runs) {
         ]
       }),
       soft(
-          "A verdict covers the choice of the validation images: whether other images of the same ",
-          "kind could turn the difference round. It does not cover the chance in training itself: ",
-          "two runs that differ in their seed alone may differ by as much. Where a decision hangs on ",
-          "a small difference, train each side with a few seeds."),
+          "A verdict accounts for the choice of the validation images: whether other images of ",
+          "the same kind could reverse the difference. It does not account for randomness in ",
+          "training: two runs that differ only in their seed may differ as much. If a decision ",
+          "depends on a small difference, train each side with several seeds."),
       runs.filter((run) => run.scores?.boxes.versus)
           .map(
               (run) => details(
-                  `${run.name} against ${runs[0].name}, class by class`, runs.length === 2,
+                  `${run.name} versus ${runs[0].name} by class`, runs.length === 2,
                   ...differences(run.scores.boxes))));
 }
 
@@ -428,7 +423,7 @@ function configurationDifferences(runs) {
   const values = runs.map((run) => new Map(run.config.map(([key, value]) => [key, value])));
   const keys = [...new Set(values.flatMap((one) => [...one.keys()]))].sort();
   const rows = keys.filter((key) => new Set(values.map((one) => one.get(key))).size > 1);
-  if (rows.length === 0) return h("p", {}, "The configurations are the same.");
+  if (rows.length === 0) return h("p", {}, "The configurations are equal.");
   return h(
       "div", {}, h("p", {}, `Values that differ: ${rows.length}.`), table({
         rows,
@@ -440,7 +435,7 @@ function configurationDifferences(runs) {
                         words: true,
                         get: (key) => values[r].get(key) ?? null,
                         show: (value) =>
-                            (value === null ? h("span", {class: "soft"}, "not there") : code(value))
+                            (value === null ? h("span", {class: "soft"}, "not set") : code(value))
                       }))
         ]
       }));
@@ -460,11 +455,10 @@ function values({config}) {
     given.length ? table({columns, rows: given, style: "wrapped"}) : null,
     others.length ?
         details(
-            recorded ?
-                counted(others.length, "value of default", "values of default") :
-                `${counted(others.length, "value")}; this run did not record where they came from`,
+            recorded ? counted(others.length, "default value", "default values") :
+                       `${counted(others.length, "value")}; this run did not record their origins`,
             false, table({columns, rows: others, style: "wrapped", search: "key"})) :
-                null
+                       null
   ];
 }
 

@@ -5,7 +5,7 @@ import {h, s} from "./dom.js";
 export const FOUND = "found";
 export const TRUTH = "truth";
 export const TITLES = {
-  [FOUND]: "found",
+  [FOUND]: "detected",
   [TRUTH]: "annotated"
 };
 

@@ -14,22 +14,21 @@ export function studyPage({study}) {
     title: `Study of ${study.name}`,
     subtitle: [
       `${study.done} of ${counted(study.runs, "run")} done; ${counted(study.images, "image")}, `,
-      counted(study.maths_threads, "maths thread"),
+      counted(study.maths_threads, "math thread"),
     ],
     top: [verdicts(study), study.left_out.map((remark) => verdict("warning", remark))],
     sections: [
-      section("seeds", "Each seed", ...seeds(study)),
-      section("figures", "Figures", figures(study)),
+      section("seeds", "Seeds", ...seeds(study)),
+      section("figures", "Metrics", figures(study)),
       study.differences.length > 0 ?
           section("differences", `Differences from ${study.variants[0].name}`, differences(study)) :
           null,
       section("runs", "Runs", runs(study)),
     ],
     footer:
-        "The interval and p of a difference cover the chance in training and the choice of the " +
+        "The interval and p of a difference account for randomness in training and the choice of " +
         "images; those of the bootstrap are from " +
-        `${study.draws} resamples of seeds and images, and with few seeds hold less, or more, ` +
-        "than they say.",
+        `${study.draws} resamples of seeds and images, and are imprecise with few seeds.`,
   };
 }
 
@@ -39,7 +38,7 @@ function verdicts({differences: all}) {
           !one.real              ? "" :
               one.difference > 0 ? "better" :
                                    "worse",
-          h("b", {}, `${one.variant} against ${one.against}, ${titleOf(one.figure)}. `),
+          h("b", {}, `${one.variant} versus ${one.against}, ${titleOf(one.figure)}. `),
           one.sentence));
 }
 
@@ -54,7 +53,7 @@ function seeds({variants}) {
     if (rows.length === 0) return [];
     return [
       heading ? h("h3", {}, heading) : null,
-      dots(rows, `${titleOf(figure)}; a dot per seed, the line is the 95 % interval of their mean`)
+      dots(rows, `${titleOf(figure)}; one dot per seed, line: 95 % interval of the mean`)
     ];
   });
 }

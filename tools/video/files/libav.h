@@ -47,7 +47,7 @@ inline int checked(int result, const std::string& what) {
 
 template <class T>
 T* checked(T* made) {
-  if (!made) throw std::runtime_error("there is not enough memory for it");
+  if (!made) throw std::runtime_error("not enough memory");
   return made;
 }
 

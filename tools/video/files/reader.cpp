@@ -20,9 +20,9 @@ UniqueInput open_input(const std::string& file) {
   av_dict_set(&options, "protocol_whitelist", "file", 0);
   const int opened = avformat_open_input(&context, ("file:" + file).c_str(), nullptr, &options);
   av_dict_free(&options);
-  checked(opened, "is no video that can be read");
+  checked(opened, "not a readable video");
   UniqueInput input(context);
-  checked(avformat_find_stream_info(input.get(), nullptr), "is no video that can be read");
+  checked(avformat_find_stream_info(input.get(), nullptr), "not a readable video");
   return input;
 }
 
@@ -36,9 +36,8 @@ AVStream& video_stream_of(AVFormatContext& input) {
 UniqueCodec open_decoder(const AVStream& stream) {
   const auto* codec = avcodec_find_decoder(stream.codecpar->codec_id);
   if (!codec)
-    throw std::runtime_error(std::string("is coded as ") +
-                             avcodec_get_name(stream.codecpar->codec_id) +
-                             ", which the libraries of this machine cannot decode");
+    throw std::runtime_error(std::string("codec ") + avcodec_get_name(stream.codecpar->codec_id) +
+                             " cannot be decoded by the installed FFmpeg libraries");
   UniqueCodec decoder(checked(avcodec_alloc_context3(codec)));
   checked(avcodec_parameters_to_context(decoder.get(), stream.codecpar), "cannot be decoded");
   decoder->pkt_timebase = stream.time_base;
@@ -78,8 +77,8 @@ class Reader final : public VideoReader {
         height_(stream_.codecpar->height) {
     constexpr int kMostSide = 16384;  // pixels
     if (width_ < 1 || height_ < 1 || width_ > kMostSide || height_ > kMostSide)
-      throw std::runtime_error("has frames of " + std::to_string(width_) + " x " +
-                               std::to_string(height_) + " pixels, which cannot be used");
+      throw std::runtime_error("unsupported frame size " + std::to_string(width_) + " x " +
+                               std::to_string(height_) + " pixels");
     facts_ = {.width = turns_ % 2 == 1 ? height_ : width_,
               .height = turns_ % 2 == 1 ? width_ : height_,
               .frames = frames_of_head(),
@@ -138,13 +137,13 @@ class Reader final : public VideoReader {
     while ((got = av_read_frame(input_.get(), packet_.get())) >= 0) {
       const bool is_mine = packet_->stream_index == stream_.index;
       if (is_mine) {
-        if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) blame("is cut off or damaged");
+        if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) blame("is truncated or damaged");
         if (avcodec_send_packet(decoder_.get(), packet_.get()) < 0) blame("has damaged frames");
       }
       av_packet_unref(packet_.get());
       if (is_mine) return;
     }
-    if (got != AVERROR_EOF) blame("is cut off or damaged");
+    if (got != AVERROR_EOF) blame("is truncated or damaged");
     avcodec_send_packet(decoder_.get(), nullptr);
     is_drained_ = true;
   }
@@ -160,7 +159,7 @@ class Reader final : public VideoReader {
     scaler_.reset(sws_getCachedContext(scaler_.release(), frame.width, frame.height,
                                        static_cast<AVPixelFormat>(frame.format), width_, height_,
                                        AV_PIX_FMT_RGB24, kScaling, nullptr, nullptr, nullptr));
-    if (!scaler_) throw std::runtime_error("has pixels of a kind that cannot be read");
+    if (!scaler_) throw std::runtime_error("has an unsupported pixel format");
     int *from = nullptr, *to = nullptr, full_from = 0, full_to = 0, brightness = 0, contrast = 0,
         saturation = 0;
     if (sws_getColorspaceDetails(scaler_.get(), &from, &full_from, &to, &full_to, &brightness,
@@ -173,7 +172,7 @@ class Reader final : public VideoReader {
     std::uint8_t* const planes[4] = {rgb, nullptr, nullptr, nullptr};
     const int strides[4] = {3 * width_, 0, 0, 0};
     checked(sws_scale(scaler_.get(), frame.data, frame.linesize, 0, frame.height, planes, strides),
-            "has pixels of a kind that cannot be read");
+            "has an unsupported pixel format");
   }
 
   /// Returns the display time of the frame; one tick after the previous frame if the file has no

@@ -29,7 +29,8 @@ UniqueOutput open_output(const std::string& file) {
 const AVCodec& encoder_codec() {
   if (const auto* codec = avcodec_find_encoder_by_name("libx264")) return *codec;
   if (const auto* codec = avcodec_find_encoder(AV_CODEC_ID_MPEG4)) return *codec;
-  throw std::runtime_error("cannot be written: the libraries have no encoder for H.264 or MPEG-4");
+  throw std::runtime_error(
+      "cannot be written: the installed FFmpeg libraries have no encoder for H.264 or MPEG-4");
 }
 
 int even(int side) { return side + side % 2; }

@@ -116,7 +116,7 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
   HttpAnswer answer;
   auto* handle = handle_of_thread();
   if (!handle) {
-    answer.problem = "libcurl does not start";
+    answer.problem = "cannot start libcurl";
     return answer;
   }
   curl_easy_reset(handle);  // keeps connections
