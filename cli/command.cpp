@@ -26,7 +26,7 @@ constexpr std::array kCommands = {
     CommandSummary{"report", "Write a page about one or several runs, or about a study"},
     CommandSummary{"sample", "Make the sample data set: images of shapes with exact annotations"},
     CommandSummary{"init", "Write a first configuration for a folder of images and labels"},
-    CommandSummary{"import", "Convert labels of other tools to COCO's layout (docs/formats.md)"},
+    CommandSummary{"import", "Convert labels of other tools to COCO's layout (docs/own-data.md)"},
     CommandSummary{
         "inspect",
         "Show what training sees on one page: batches with boxes and masks, photos, statistics"},

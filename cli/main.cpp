@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
                    /*all=*/false))
     return *exit_code;
   if (const auto exit_code = answer_what_is_known(argc, argv)) return *exit_code;
-  // OpenMP's threads should spin only briefly at barriers (docs/decisions/0005). The OpenMP runtime
+  // OpenMP's threads should spin only briefly at barriers (docs/decisions/0003). The OpenMP runtime
   // reads this setting from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
     setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);

@@ -1,6 +1,6 @@
 // Runs a command line, from parsing to the exit code. Two programs share this code: `trainer`,
 // which starts fast and has the commands that need no tensors, and `trainer-torch` beside it, which
-// has all commands (docs/decisions/0008).
+// has all commands (docs/decisions/0002).
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 # `make deb`: a package for the Debian release that it is built on. It does not contain libtorch:
-# `trainer` searches for one at each start, as in the archive of scripts/package (docs/package.md).
+# `trainer` searches for one at each start, as in the archive of scripts/package (docs/install.md).
 include_guard(GLOBAL)
 
 set(CPACK_GENERATOR DEB)

@@ -21,7 +21,7 @@ if(MILLRACE_SANITIZE)
 endif()
 
 # The allocator of programs that repeatedly allocate and free the same large blocks: training steps
-# and batches (docs/decisions/0009). Sanitizers have their own malloc.
+# and batches (docs/decisions/0003). Sanitizers have their own malloc.
 add_library(millrace_malloc INTERFACE)
 find_library(TCMALLOC NAMES tcmalloc_minimal libtcmalloc_minimal.so.4)
 if(TCMALLOC AND NOT MILLRACE_SANITIZE)

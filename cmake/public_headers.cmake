@@ -1,6 +1,6 @@
 # The public headers. A plug-in may include these as <millrace/...>, in the build and in an
 # installation; all other headers may change with any commit. Their declarations are the plug-in ABI
-# (cmake/build_id.cmake). docs/public-headers.md describes each of them.
+# (cmake/build_id.cmake). docs/plugins.md describes each of them.
 set(public_headers
   millrace/base/config.h
   millrace/base/errors.h

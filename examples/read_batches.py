@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads training batches from a Millrace data server (`trainer serve CONFIG`), with nothing of
 Millrace: pyzmq, msgpack and numpy; as PyTorch tensors where torch is installed, checked where
-xxhash is. The format is docs/wire-format.md.
+xxhash is. The format is docs/serving.md.
 
     trainer serve configs/maskrcnn.toml &
     python examples/read_batches.py tcp://127.0.0.1:5555 --batches 5

@@ -1,6 +1,6 @@
 // RUN/status: the state of each rank of a run. Each rank rewrites its file every few seconds.
 //
-//   status/rank-1.json    {"format": 1, "start": 1, "rank": 1, "ranks": 2, ...}, see docs/status.md
+//   status/rank-1.json    {"format": 1, "start": 1, "rank": 1, "ranks": 2, ...}, see docs/runs.md
 //   status/ask-events     a request: when its text changes, each rank writes its last events to
 //   status/events-1.json  this file
 #pragma once

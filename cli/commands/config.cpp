@@ -31,7 +31,7 @@ int show_schema(const ConfigArguments& arguments) {
   print_text(config_schema().dump(1) + "\n");
   suggest_next(
       "trainer config --schema >schema.json, then make `#:schema ./schema.json` the first line of "
-      "a configuration (docs/editor.md)");
+      "a configuration (docs/install.md)");
   return kDone;
 }
 

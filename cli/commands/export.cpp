@@ -131,7 +131,7 @@ int check_export(const ExportArguments& arguments) {
   if (std::system("exec \"$MILLRACE_PYTHON\" -c \"$MILLRACE_SCRIPT\" \"$MILLRACE_MODEL\"") != 0)
     throw Error(arguments.check.string() +
                 ": results of onnxruntime differ from the certificate; see above");
-  suggest_next("docs/export.md shows how to use the file in C++ and Python");
+  suggest_next("docs/predict.md shows how to use the file in C++ and Python");
   return kDone;
 }
 

@@ -1,5 +1,5 @@
 // Recent events of a run's ranks: requested from ranks that respond, read from files of ranks that
-// failed (docs/status.md).
+// failed (docs/runs.md).
 #pragma once
 
 #include <chrono>
@@ -67,7 +67,7 @@ struct Lateness {
 /// rank that waited least.
 std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks);
 
-/// Returns the JSON that docs/status.md describes.
+/// Returns the JSON that docs/runs.md describes.
 Json to_json(const EventLogs& logs);
 std::string to_text(const EventLogs& logs);
 

@@ -90,7 +90,7 @@ RunStatus look_at_run(const std::filesystem::path& run, std::chrono::millisecond
 /// wait for.
 std::string verdict(const RunStatus& run);
 
-/// Returns the JSON that docs/status.md describes.
+/// Returns the JSON that docs/runs.md describes.
 Json to_json(const RunStatus& run);
 Json to_json(const MemberStatus& member);
 

@@ -27,8 +27,8 @@ Resamples resample(const WeightedAp& result, std::size_t images, std::size_t dra
 /// A metric with its basic 95 % bootstrap interval: the distance from the value to the upper limit
 /// equals that from the 2.5th percentile of the draws to the value, and vice versa. A draw has
 /// fewer distinct objects than the data set, and AP of fewer distinct objects is higher. A
-/// percentile interval would add that bias; the basic interval removes it (docs/analysis.md has the
-/// coverage of both). NaN if no draw has objects.
+/// percentile interval would add that bias; the basic interval removes it (docs/evaluation.md has
+/// the coverage of both). NaN if no draw has objects.
 struct Interval {
   double value, low, high;
 };

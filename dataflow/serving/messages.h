@@ -1,4 +1,4 @@
-// The messages between data servers and consumers, and their encoding (docs/wire-format.md). Pure
+// The messages between data servers and consumers, and their encoding (docs/serving.md). Pure
 // and thread-safe.
 #pragma once
 

@@ -187,7 +187,7 @@ BatchServer::Consumer* BatchServer::known(const std::string& id) {
   return &found->second;
 }
 
-/// Returns the status of a data server (docs/status.md).
+/// Returns the status of a data server (docs/runs.md).
 std::string BatchServer::status() const {
   auto json = process_status();
   const auto report = this->report();

@@ -1,4 +1,4 @@
-// The JSON status of data servers and of training ranks (docs/status.md).
+// The JSON status of data servers and of training ranks (docs/runs.md).
 #pragma once
 
 #include <chrono>

@@ -95,7 +95,7 @@ class Rpn {
   /// Returns the predictions of the sampled anchors, with gradients. On a GPU they are selected
   /// from the output of all anchors. On a CPU they are predicted a second time, from the 3 x 3
   /// pixels around each: other anchors have no gradient, so hidden maps are neither kept nor part
-  /// of the backward pass (decision 0037).
+  /// of the backward pass (decision 0012).
   Predicted sampled_predictions(const Features& features, const Output& output,
                                 const Drawn& drawn) const;
 

@@ -24,10 +24,10 @@ from collections.abc import Iterator
 from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of, registry_of
 
-# Pages about the past, which are not updated.
+# Pages that mention options and files of the past.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
 # Pages that mention options and files of other code bases, or of older versions.
-FOREIGN = ("docs/migrating/", "docs/upgrade.md")
+FOREIGN = ("docs/migrating.md", "docs/install.md")
 # Files that a partial configuration may inherit; one of them must accept it.
 RECIPES = ["configs/maskrcnn.toml", "configs/coco/mask_rcnn_R50_FPN_1x.toml", ""]
 PLUGIN_TABLES = {"callbacks.announce_best", "callbacks.draw_loss"}  # from examples and tutorials

@@ -23,7 +23,7 @@ LANGUAGES = {"h": "cpp", "cpp": "cpp", "cu": "cpp", "cuh": "cpp", "c": "c", "py"
              "toml": "toml", "cmake": "cmake", "sh": "sh", "yaml": "yaml", "json": "json",
              "in": "none"}
 INDEX = pathlib.Path("docs/index.md")
-REFERENCE = pathlib.Path("docs/reference.md")
+REFERENCE = pathlib.Path("docs/configuration.md")
 KNOWN = ROOT / "schema/reference.json"
 
 

@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w+]*)[ \t]*\n(?P<text>.*?)"
                    r"^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL)
+PART = re.compile(r"^## +(.+?)\s*$", re.MULTILINE)
 INDENTED = re.compile(r"(?<=\n\n)(?:(?: {4}[^\n]*|[ \t]*)\n)+")
 CHECK = re.compile(r"<!-- check: (?P<how>\w+)(?P<rest>(?:(?!-->).)*)-->\s*\Z", re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
@@ -38,6 +39,7 @@ class Snippet:
     text: str
     how: str = ""  # the kind of check in its comment
     rest: str = ""
+    part: str = ""  # the heading of level 2 above it
 
     @property
     def place(self) -> str:
@@ -69,11 +71,13 @@ def snippets(root: pathlib.Path, page: pathlib.Path) -> list[Snippet]:
             body = "".join(line or "\n" for line in lines).rstrip() + "\n"
             found.append((match.start(), "", body))
     result = []
+    parts = [(match.start(), match[1]) for match in PART.finditer(blank)]
     for start, language, body in sorted(found):
         check = CHECK.search(text[:start])
         result.append(Snippet(page, text.count("\n", 0, start) + 1, language, body,
                               check["how"] if check else "",
-                              check["rest"].strip() if check else ""))
+                              check["rest"].strip() if check else "",
+                              next((name for at, name in reversed(parts) if at < start), "")))
     return result
 
 

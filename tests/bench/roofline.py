@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The kernels of a training step of Mask R-CNN R50-FPN, their FLOPs and bytes, and the least time
-that an H100 and an H200 need for them: docs/roofline.md.
+that an H100 and an H200 need for them: docs/scaling.md.
 
     tests/bench/roofline.py                the tables of the page
     tests/bench/roofline.py --kernels      every kernel

@@ -195,7 +195,7 @@ TEST_F(Terminal, DoctorSuggestsFirstFix) {
   EXPECT_EQ(screen.exit_code, 1);
   const auto lines = screen.lines();
   ASSERT_TRUE(next_in(lines)) << screen.text;
-  EXPECT_THAT(*next_in(lines), AllOf(HasSubstr("next: "), HasSubstr("docs/doctor.md")));
+  EXPECT_THAT(*next_in(lines), AllOf(HasSubstr("next: "), HasSubstr("docs/data-checks.md")));
 }
 
 }  // namespace

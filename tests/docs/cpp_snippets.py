@@ -6,7 +6,7 @@ usage: cpp_snippets.py ROOT OUT.cpp WHOLE.cpp
 Snippets that are whole files are written to WHOLE.cpp as printed. Each other snippet is put into a
 namespace of its own after `using namespace millrace`, the files of a tutorial into one. Comments
 before snippets specify what else they need (scripts/docs/pages.py).
-tests/install/header_examples.py checks docs/public-headers.md.
+tests/install/header_examples.py checks the public headers in docs/plugins.md.
 """
 
 import pathlib
@@ -18,15 +18,15 @@ sys.path.insert(0, str(root / "scripts/docs"))
 from pages import snippets, tracked  # noqa: E402
 
 INCLUDE = re.compile(r"^#(?:include|pragma) .*\n", re.MULTILINE)
-pages = [page for page in tracked(root, "*.md") if page.name != "public-headers.md"]
-files: dict[str, str] = {}  # text of a tutorial's files, by page
+pages = tracked(root, "*.md")
+files: dict[tuple[str, str], str] = {}  # text of a tutorial's files, by page and part
 bodies = []
 includes: list[str] = []
 whole_files = ""
 
 for page in pages:
     for snippet in snippets(root, page):
-        if snippet.language != "cpp" or snippet.how == "no":
+        if snippet.language != "cpp" or snippet.how == "no" or snippet.part == "Public headers":
             continue
         if snippet.how == "whole":
             whole_files += f'#line {snippet.line + 1} "{page}"\n{snippet.text}'
@@ -36,7 +36,8 @@ for page in pages:
         text, before = INCLUDE.sub("", text), INCLUDE.sub("", before)
         line = f'#line {snippet.line + 1} "{page}"\n'
         if snippet.how == "file":
-            files[str(page)] = files.get(str(page), "") + line + text
+            tutorial = str(page), snippet.part
+            files[tutorial] = files.get(tutorial, "") + line + text
         elif snippet.how == "inside":
             bodies.append(f"void snippet() {{\n{before}{line}{text}}}\n")
         elif snippet.how in ("", "after"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Follows a tutorial from an empty folder to its end.
 
-usage: tutorials_test.py BUILD NAME    follows docs/tutorials/NAME.md with BUILD installed
+usage: tutorials_test.py BUILD NAME    follows a part of docs/tutorials.md with BUILD installed
 
 Writes and changes the files and runs the commands with bash, in the order of the page. Commands
 must print the output that the page shows, except numbers. The tutorial on losses continues the one
@@ -48,7 +48,11 @@ def check_output(snippet: Snippet, output: str) -> None:
 
 def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None:
     output = ""
-    for snippet in snippets(ROOT, pathlib.Path(f"docs/tutorials/{name}.md")):
+    found = [snippet for snippet in snippets(ROOT, pathlib.Path("docs/tutorials.md"))
+             if snippet.part == f"A {name} of your own"]
+    if not found:
+        sys.exit(f"docs/tutorials.md has no part 'A {name} of your own'")
+    for snippet in found:
         file = folder / snippet.rest
         if snippet.how == "file":
             file.write_text(snippet.text)

@@ -120,7 +120,7 @@ int main(int, char** argv) try {
 }
 
 TEST_F(InstalledPredict, BuildsProgramOfPage) {
-  const auto page = read_text("docs/predictor.md");
+  const auto page = read_text("docs/predict.md");
   const auto snippet = [&](const std::string& language) {
     const auto fence = "```" + language + "\n";
     const auto begin = page.find(fence) + fence.size();

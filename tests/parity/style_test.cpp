@@ -22,7 +22,7 @@ std::map<std::string, std::string> settings(const std::string& table) {
   return values;
 }
 
-/// torchvision's switches as listed in docs/parity.md.
+/// torchvision's switches as listed in docs/determinism.md.
 const std::map<std::string, std::string> kSwitches = {
     {"pixel_order", "\"rgb\""},
     {"pixel_mean", "[123.675, 116.28, 103.53]"},

@@ -174,5 +174,5 @@ def test_translates_resnext() -> None:
 
 
 def test_rejects_other_files() -> None:
-    with pytest.raises(RecipeError, match="docs/migrating"):
+    with pytest.raises(RecipeError, match="docs/migrating.md"):
         import_config(Path("CMakeLists.txt"))

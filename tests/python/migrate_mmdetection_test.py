@@ -163,7 +163,7 @@ def test_lists_values_without_counterpart() -> None:
         "custom_hooks": "callbacks",
         "unused_pipeline": "not used",
         "log_level": "runtime",
-        "load_from": "docs/migrating",
+        "load_from": "docs/migrating.md",
     }
     assert all(word in reasons[key] for key, word in words.items())
     assert "no weights" in old().reasons["model.bbox_head.loss_bbox.loss_weight"]

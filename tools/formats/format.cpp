@@ -46,7 +46,7 @@ Detected detect_format(const Listing& folder) {
   std::string known;
   for (const auto& one : formats()) known += fmt::format("\n  {}", one.title);
   throw ConfigError(
-      fmt::format("{}: no labels found among its files ({}). Known formats (docs/formats.md):{}",
+      fmt::format("{}: no labels found among its files ({}). Known formats (docs/own-data.md):{}",
                   folder.root().string(), folder.counts(), known));
 }
 

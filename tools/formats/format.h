@@ -1,5 +1,5 @@
 // Detects the annotation format of other tools in a folder, and reads it into COCO's structures
-// (docs/formats.md).
+// (docs/own-data.md).
 #pragma once
 
 #include <filesystem>

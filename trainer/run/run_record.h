@@ -1,5 +1,5 @@
 // record.json of a run folder: settings, used resources and scores of the run. The configuration is
-// in config.toml and origins.json beside it. docs/record.md documents all keys.
+// in config.toml and origins.json beside it. docs/runs.md documents all keys.
 //
 //   {"format": 1, "name": "maskrcnn", "config_file": "/home/a/configs/maskrcnn.toml",
 //    "used": {"wall_s": 61.2, "cpu_s": 118.4, "parts": {"data": {"wall_s": 1.2, ...}, ...}, ...},

@@ -1,4 +1,4 @@
-// The file to which a rank writes its last events when it fails or hangs (docs/faults.md).
+// The file to which a rank writes its last events when it fails or hangs (docs/distributed.md).
 #pragma once
 
 #include <filesystem>

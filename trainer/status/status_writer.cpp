@@ -29,7 +29,7 @@ std::string absolute_text(const std::string& file) {
   return file.empty() ? "" : fs::absolute(file).string();
 }
 
-/// Returns the activity of the training thread, progress, memory and traffic (docs/status.md).
+/// Returns the activity of the training thread, progress, memory and traffic (docs/runs.md).
 ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   const auto now = activity.now();
   const auto standing = activity.standing();

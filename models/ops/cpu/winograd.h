@@ -1,5 +1,5 @@
 // 3x3 convolutions by Winograd's F(4x4, 3x3), with a quarter of the multiplications
-// (docs/decisions/0036-winograd.md).
+// (docs/decisions/0012-cpu-convolutions.md).
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -33,5 +33,5 @@ def import_config(
         return import_mmdetection(read_python_recipe(file, overrides), options)
     raise RecipeError(
         f"{file} is not a recipe of detectron2 (.yaml) or MMDetection (.py); for other code bases "
-        "see the tables of keys in docs/migrating"
+        "see the tables of keys in docs/migrating.md"
     )

@@ -1,4 +1,4 @@
-// An evaluation's analysis, from `trainer coco-eval --analyze --json` (docs/analysis.md).
+// An evaluation's analysis, from `trainer coco-eval --analyze --json` (docs/evaluation.md).
 
 import {bars, heatMap, intervals, leaning, shareBar, spark} from "./bars.js";
 import {details, h, section, soft, tiles, verdict} from "./dom.js";

@@ -1,4 +1,4 @@
-// The input of a training, from `trainer inspect --json` and its pictures (docs/inspect.md).
+// The input of a training, from `trainer inspect --json` and its pictures (docs/data-checks.md).
 
 import {histogram} from "./bars.js";
 import {h, pair, section, tiles, verdict} from "./dom.js";

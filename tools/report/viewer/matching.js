@@ -1,4 +1,4 @@
-// Matches detections to objects by the rule of the confusion matrix (docs/analysis.md).
+// Matches detections to objects by the rule of the confusion matrix (docs/evaluation.md).
 
 const LEAST_IOU = 0.5;
 export const BACKGROUND = -1;

@@ -1,4 +1,4 @@
-// One run, or several runs that are compared with the first one (docs/report.md).
+// One run, or several runs that are compared with the first one (docs/runs.md).
 
 import {classParts, confusionParts, curveParts, differences, errorParts, notes, scoreTiles} from "./analysis.js";
 import {bars, spark} from "./bars.js";

@@ -82,7 +82,7 @@ def _put_split(t: Translation, path: str, role: str) -> str:
     SPLIT; empty if the layout differs."""
     kind = t.read(f"{path}.type")
     if kind and kind.text() != "CocoDataset":
-        t.leave_out(kind, "data must have COCO's layout, see docs/migrating/mmdetection.md")
+        t.leave_out(kind, "data must have COCO's layout, see docs/migrating.md")
     root, file = t.read(f"{path}.data_root"), t.read(f"{path}.ann_file")
     images = t.read_any(
         f"{path}.data_prefix.img", f"{path}.data_prefix.img_path", f"{path}.img_prefix"

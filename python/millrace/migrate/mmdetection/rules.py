@@ -154,7 +154,7 @@ def weights(t: Translation, at: str) -> None:
     t.leave_out(
         t.read("load_from"),
         "weights of a whole detector with MMDetection's names are not supported: "
-        "docs/migrating/mmdetection.md",
+        "docs/migrating.md",
     )
     if found:
         name = found.text()
