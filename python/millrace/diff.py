@@ -407,7 +407,7 @@ def weights_text(weights: dict[str, Any] | None) -> str:
 
 
 def main() -> int:
-    doc = "Compare the configuration, environment and results of two runs"
+    doc = "Show how two runs differ, and whether that affects results"
     arguments = _command.Arguments("diff", doc)
     add = arguments.add_argument
     add("run", nargs=2, metavar="RUN", help="run folder; the run may still be running")

@@ -1,4 +1,4 @@
-"""The class COCO: what it reads, keeps and finds."""
+"""The class COCO: reading, filters and results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from millrace.coco import COCO
 
 
 def plain(data: Any) -> Any:
-    """With counts that JSON can hold."""
+    """Converts counts to str for JSON."""
     for one in data["annotations"] if isinstance(data, dict) else data:
         shape = one.get("segmentation")
         if isinstance(shape, dict) and isinstance(shape["counts"], bytes):

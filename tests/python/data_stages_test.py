@@ -26,7 +26,7 @@ def jitter(sample: Sample) -> Sample:
 
 
 def test_identity_function_changes_no_byte(sample: str) -> None:
-    """It shifts the names of the random draws of the stages after it."""
+    """The function shifts the names of random draws of later stages."""
 
     def touch(sample: Sample) -> Sample:
         sample.image, sample.boxes = sample.image, sample.boxes

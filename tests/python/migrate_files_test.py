@@ -366,7 +366,7 @@ def test_rejects_large_file(folder: Folder) -> None:
 
 
 def test_rejects_with_little_memory_and_time(folder: Folder) -> None:
-    """A process that may have 600 MB refuses each bomb."""
+    """A process limited to 600 MB rejects each bomb."""
     (folder.path / "bombs").mkdir()
     for number, text in enumerate([*BOMBS_PY.values(), *BOMBS_YAML.values()]):
         kind = "py" if number < len(BOMBS_PY) else "yaml"

@@ -16,7 +16,7 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What of a checkout they need, without what others have made in it."""
+    """The files of a checkout that notebooks need, without generated ones."""
     root = tmp_path_factory.mktemp("checkout")
     (root / "configs").symlink_to(ROOT / "configs")
     shutil.copytree(

@@ -23,7 +23,7 @@ millrace.serving.Server(root=sys.argv[1], batch_size=4, short_side=96, max_side=
 
 
 class Process:
-    """A data server of its own, killed at the end."""
+    """A data server in its own process, killed at the end."""
 
     def __init__(self, sample: str, endpoint: str, by_trainer: bool = False) -> None:
         if by_trainer:
@@ -42,7 +42,7 @@ class Process:
 
 @pytest.fixture
 def served(sample: str) -> Iterator[Server]:
-    """In a thread of this process."""
+    """A data server in a thread of this process."""
     server = Server(root=sample, **SMALL, bind="tcp://127.0.0.1:*")
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -1,7 +1,7 @@
 """COCO evaluation: pycocotools' classes and functions over Millrace's evaluator in C++.
 
-``from millrace.coco import COCO, COCOeval, mask`` takes the place of pycocotools' imports;
-``init_as_pycocotools()`` makes the imports of other packages ours.
+``from millrace.coco import COCO, COCOeval, mask`` replaces the imports of pycocotools;
+``init_as_pycocotools()`` redirects the imports of other packages.
 """
 
 from . import mask

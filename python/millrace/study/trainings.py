@@ -124,7 +124,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def _holder(lock: int) -> str:
-    """ "process 1234 (trainer-torch)", as far as this machine lists it."""
+    """ "process 1234 (trainer-torch)" if this machine lists it, otherwise "another process"."""
     inode = os.fstat(lock).st_ino
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
