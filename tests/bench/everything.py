@@ -59,7 +59,7 @@ def main():
     good = [measure(name, [word.format(folder) for word in words], environment)
             for name, words in BENCHMARKS.items() if not a.only or name in a.only]
     filled = subprocess.run([sys.executable, os.path.join(HERE, "tables.py"), OUT])
-    subprocess.run([sys.executable, os.path.join(HERE, "chart.py")])
+    subprocess.run([sys.executable, "scripts/docs/peer_chart.py"])
     subprocess.run([sys.executable, os.path.join(HERE, "changes.py")])
     sys.exit(0 if all(good) and filled.returncode == 0 else 1)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws docs/pictures/peers.svg, the chart of README, from docs/benchmarks.json.
 
-    tests/bench/chart.py [--check]
+    scripts/docs/peer_chart.py [--check]
 
 Each bar is how many times as fast as a peer Millrace was in one measurement. --check writes
 nothing; its exit code is 1 if the picture is not up to date.
@@ -76,7 +76,7 @@ def main():
     if sys.argv[1:] == ["--check"]:
         with open(PICTURE) as file:
             sys.exit(0 if file.read() == picture else
-                     f"{PICTURE} differs from {TABLES}: run tests/bench/chart.py")
+                     f"{PICTURE} differs from {TABLES}: run scripts/docs/peer_chart.py")
     with open(PICTURE, "w") as file:
         file.write(picture)
 
