@@ -157,7 +157,7 @@ def test_requires_keys(sample: str, tmp_path: Path) -> None:
 def test_reports_invalid_arguments(sample: str, tmp_path: Path) -> None:
     wrong: list[tuple[Any, str]] = [
         ("nowhere", "'nowhere'"),
-        ([], "names no data server"),
+        ([], "source"),
         ({"servers": "tcp://127.0.0.1:1", "rank": 3, "world_size": 2}, "rank 3 of 2"),
         ({"servers": "tcp://127.0.0.1:1", "seed": -1}, "seed = -1"),
     ]
