@@ -157,8 +157,8 @@ TEST_F(CInterface, RejectsInvalidImages) {
   in_memory(10, 10, 31, "300 bytes");
   in_memory(10, 11, 0, "300 bytes");
   in_memory(10, 2, std::numeric_limits<std::size_t>::max(), "300 bytes");
-  in_memory(1 << 19, 1 << 19, 0, "at most");
-  in_memory(std::numeric_limits<std::int32_t>::max(), 1, 0, "at most");
+  in_memory(1 << 19, 1 << 19, 0, " pixels");
+  in_memory(std::numeric_limits<std::int32_t>::max(), 1, 0, " pixels");
   EXPECT_EQ(status_of({MILLRACE_RGB, 10, 10, pixels.data(), pixels.size(), 0}), MILLRACE_OK);
   EXPECT_EQ(status_of({MILLRACE_RGB, 1, 1, pixels.data(), 3, 0}), MILLRACE_OK) << error();
 }
