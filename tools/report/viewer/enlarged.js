@@ -16,9 +16,9 @@ export class Enlarged {
     this.element =
         h("dialog", {
           class: "view",
-          onclose: closed,
+          onclose: () => this.left(),
           onclick: (event) => {
-            if (event.target === this.element) this.element.close();
+            if (event.target === this.element) this.close();
           },
           onkeydown: (event) => {
             const moves = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1};
@@ -26,14 +26,17 @@ export class Enlarged {
               step(moves[event.key]);
             else if (event.key === "Home" || event.key === "End")
               ends(event.key === "End");
+            else if (event.key === "Escape")
+              this.close();
             else
               return;
             event.preventDefault();
           }
         },
           h("header", {}, this.title, this.place, button("Previous", () => step(-1)),
-            button("Next", () => step(1)), button("Close", () => this.element.close())),
+            button("Next", () => step(1)), button("Close", () => this.close())),
           this.body);
+    this.closed = closed;
     addEventListener("resize", () => {
       if (this.element.open) this.name();
     });
@@ -68,7 +71,19 @@ export class Enlarged {
         h("div", {class: "panes"}, this.panes.map((one) => one.element)),
         h("p", {}, [figures, image.note].filter(Boolean).join(" · ")), h("ul", {}, items));
     if (!this.element.open) this.element.showModal();
+    this.isOpen = true;
     this.name();
+  }
+
+  /** Closes at once: the dialog's own event comes later, when the next key may have moved on. */
+  close() {
+    this.element.close();
+    this.left();
+  }
+
+  left() {
+    if (this.isOpen) this.closed();
+    this.isOpen = false;
   }
 
   /** Highlights one shape; null = none. */
