@@ -26,7 +26,7 @@ struct Images;
 struct Objects;
 }  // namespace onnx
 
-struct FigureSums;  // figures.h
+struct MetricSums;  // metrics.h
 class RankSum;
 struct ModelContext;
 
@@ -57,7 +57,7 @@ using Losses = std::vector<std::pair<std::string, at::Tensor>>;
 /// Metrics of a training step, such as accuracies: quotients by name. Numerators and denominators
 /// are summed over the step's micro-batches and ranks before the division. Tensors stay on their
 /// device until the losses are read.
-class Figures {
+class Metrics {
  public:
   /// Adds `part` to the numerator and `whole` to the denominator of the metric `name`: one element
   /// each, of any type, without gradient.
@@ -68,7 +68,7 @@ class Figures {
   const std::vector<at::Tensor>& numbers() const { return numbers_; }
 
   /// Returns the sums in the order of first addition. `values` are the values of `numbers`.
-  std::vector<FigureSums> sums(const double* values) const;
+  std::vector<MetricSums> sums(const double* values) const;
 
  private:
   std::vector<std::string> names_;
@@ -91,7 +91,7 @@ struct StepInfo {
   std::int64_t most_objects = 0, objects_with_shape = 0;
   std::int64_t first_image = 0;  // index of the batch's first image in the step
   RankSum* ranks = nullptr;      // sums over the step's parts; nullptr = only one part
-  Figures* figures = nullptr;    // nullptr = not wanted
+  Metrics* metrics = nullptr;    // nullptr = not wanted
 
   /// Returns the random numbers for image `image` of the batch: equal after a resume and in any
   /// part of the step. `stream` is any constant.

@@ -111,17 +111,17 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
   const auto group =
       foreground * groups + (options_.cls_agnostic_bbox_reg ? at::zeros_like(own) : own);
   const auto predicted = output.deltas.reshape({-1, 4}).index_select(0, group);  // (F, 4)
-  if (step.figures)
-    add_figures(output.logits, labels, foreground, static_cast<double>(truths.size()),
-                *step.figures, number);
+  if (step.metrics)
+    add_metrics(output.logits, labels, foreground, static_cast<double>(truths.size()),
+                *step.metrics, number);
   return given(at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
                                       /*ignore_index=*/-100, options_.label_smoothing),
                options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
                                  predicted, pack->boxes.index_select(0, regions.truth)));
 }
 
-void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
-                          const at::Tensor& foreground, double images, Figures& figures,
+void BoxHead::add_metrics(const at::Tensor& logits, const at::Tensor& labels,
+                          const at::Tensor& foreground, double images, Metrics& metrics,
                           const std::string& number) const {
   const auto said = logits.detach().argmax(1), right = said == labels;
   const auto objects = said.index_select(0, foreground);
@@ -129,13 +129,13 @@ void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
   const auto all = static_cast<double>(labels.size(0));
   const auto share = [&](const char* name, const at::Tensor& fits) {
     const auto part = fits.sum();
-    figures.add(name + number, part, at::full_like(part, fits.numel()));
+    metrics.add(name + number, part, at::full_like(part, fits.numel()));
   };
   share("box/accuracy", right);
   share("box/fg_accuracy", right.index_select(0, foreground));
   share("box/false_negatives", objects == background());
-  figures.add("box/fg" + number, count, images);
-  figures.add("box/bg" + number, all - count, images);
+  metrics.add("box/fg" + number, count, images);
+  metrics.add("box/bg" + number, all - count, images);
 }
 
 at::Tensor BoxHead::scores(const Output& output) const {

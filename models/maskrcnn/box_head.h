@@ -78,8 +78,8 @@ class BoxHead {
  private:
   /// Adds accuracies of the logits (R, K + 1) for labels (R); `foreground`: indices of the
   /// foreground rows.
-  void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
-                   double images, Figures& figures, const std::string& number) const;
+  void add_metrics(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Metrics& metrics, const std::string& number) const;
 
   std::int64_t background() const { return first_ ? 0 : classes_; }
 

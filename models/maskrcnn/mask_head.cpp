@@ -23,13 +23,13 @@ namespace {
 
 /// Adds accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability
 /// 1/2.
-void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+void add_metrics(const at::Tensor& logits, const at::Tensor& targets, Metrics& metrics) {
   const auto object = targets > 0.5, right = (logits > 0) == object;
   const auto pixels = object.sum();
   const auto all = at::full_like(pixels, object.numel());
-  figures.add("mask/accuracy", right.sum(), all);
-  figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
-  figures.add("mask/fg", pixels, all);
+  metrics.add("mask/accuracy", right.sum(), all);
+  metrics.add("mask/fg_accuracy", (right & object).sum(), pixels);
+  metrics.add("mask/fg", pixels, all);
 }
 
 /// Returns the indices of `objects` (F) that have a shape, (F') int64; nullopt = all. Synchronizes
@@ -152,7 +152,7 @@ LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
   if (count == 0) return given(own.sum());  // gradients of 0: other parts may have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
-  if (step.figures) add_figures(own.detach(), target, *step.figures);
+  if (step.metrics) add_metrics(own.detach(), target, *step.metrics);
   return given(binary_cross_entropy_sum(own, target));
 }
 

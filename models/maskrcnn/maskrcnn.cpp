@@ -87,7 +87,7 @@ class MaskRcnn final : public PyramidDetector {
     const auto drawn = draw({rpn_.lot(anchors, step), box_stages_.lot(candidates, step)});
 
     auto losses = rpn_.losses(features, rpn, truths, anchors, drawn[0], step);
-    if (step.figures) add_recall(proposals.boxes.unbind(0), truths, *step.figures);
+    if (step.metrics) add_recall(proposals.boxes.unbind(0), truths, *step.metrics);
     const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));

@@ -288,23 +288,23 @@ LossSums Rpn::losses(const Features& features, const Output& output,
     return smooth_l1_sum(deltas, targets, options_.smooth_l1_beta);
   };
   const auto box = foreground == 0 ? deltas.sum() : regression();
-  if (step.figures) {
+  if (step.metrics) {
     const auto right = ((logits > 0) == (all_targets > 0)).sum();
-    step.figures->add("rpn/accuracy", right, at::full_like(right, sampled));
-    step.figures->add("rpn/fg", static_cast<double>(foreground), images);
-    step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
+    step.metrics->add("rpn/accuracy", right, at::full_like(right, sampled));
+    step.metrics->add("rpn/fg", static_cast<double>(foreground), images);
+    step.metrics->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
   return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                Figures& figures) {
+                Metrics& metrics) {
   for (std::size_t i = 0; i < truths.size(); ++i) {
     const auto found = match(proposals[i], truths[i].boxes, {.low = 0.5, .high = 0.7}).label;
     const auto half = (found != 0).sum();
     const auto objects = at::full_like(half, found.size(0));
-    figures.add("rpn/recall50", half, objects);
-    figures.add("rpn/recall70", (found == 1).sum(), objects);
+    metrics.add("rpn/recall50", half, objects);
+    metrics.add("rpn/recall70", (found == 1).sum(), objects);
   }
 }
 

@@ -108,6 +108,6 @@ class Rpn {
 /// Adds "rpn/recall50" and "rpn/recall70": the shares of objects with a proposal (P, 4) of their
 /// image whose IoU is at least 0.5 and 0.7. Empty boxes do not count as proposals.
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                Figures& figures);
+                Metrics& metrics);
 
 }  // namespace millrace

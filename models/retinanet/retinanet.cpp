@@ -142,9 +142,9 @@ class RetinaNet final : public PyramidDetector {
     const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
     const auto foreground = static_cast<double>(rows.size(0));
-    if (step.figures) {
-      step.figures->add("anchors/fg", foreground, images);
-      add_figures(logits.detach(), targets, *step.figures);
+    if (step.metrics) {
+      step.metrics->add("anchors/fg", foreground, images);
+      add_metrics(logits.detach(), targets, *step.metrics);
     }
     const auto references = anchors.index_select(0, rows.remainder(anchors.size(0))),
                own_deltas = deltas.reshape({-1, 4}).index_select(0, rows);
@@ -172,7 +172,7 @@ class RetinaNet final : public PyramidDetector {
 
   /// Adds accuracies of the logits (N, T, K): an anchor predicts a class if its probability is >
   /// 1/2.
-  void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
+  void add_metrics(const at::Tensor& logits, const Targets& targets, Metrics& metrics) const {
     const auto [best, own] = logits.max(2);
     const auto said = own.masked_fill(best <= 0, kBackground);
     const auto right = said == targets.classes;
@@ -180,10 +180,10 @@ class RetinaNet final : public PyramidDetector {
     const auto objects = said.view(-1).index_select(0, rows);
     const auto count = static_cast<double>(rows.size(0));
     const auto part = right.sum();
-    figures.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
-    figures.add("anchors/fg_accuracy", right.view(-1).index_select(0, rows).sum(),
+    metrics.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
+    metrics.add("anchors/fg_accuracy", right.view(-1).index_select(0, rows).sum(),
                 at::full_like(part, count));
-    figures.add("anchors/false_negatives", (objects == kBackground).sum(),
+    metrics.add("anchors/false_negatives", (objects == kBackground).sum(),
                 at::full_like(part, count));
   }
 

@@ -154,8 +154,8 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
   const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
   const auto count = static_cast<double>(rows.size(0));
   const Count over{"foreground cells", count};
-  if (step.figures)
-    step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
+  if (step.metrics)
+    step.metrics->add("cells/object", count, static_cast<double>(own_labels.size(0)));
 
   const auto there = [&](const at::Tensor& table) {
     return table.to(device).index_select(0, objects);
