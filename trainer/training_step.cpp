@@ -101,8 +101,8 @@ void TrainingStep::run(
   moves_sums_ |= statistics.has_moved_statistics();
 }
 
-std::vector<Counts> TrainingStep::count(const MicroBatchGroup& group, StepPasses& passes) {
-  std::vector<Counts> counts(group.members.size());
+std::vector<LossDivisors> TrainingStep::count(const MicroBatchGroup& group, StepPasses& passes) {
+  std::vector<LossDivisors> counts(group.members.size());
   run(group, [&](MicroBatches&, std::size_t member, const StepInfo& info) {
     const at::NoGradGuard no_graph;
     StepPasses::Pass forward(passes, group.first + member, StepPasses::forward);
@@ -131,9 +131,9 @@ void TrainingStep::add_gradients(const Groups& groups, double factor, StepNumber
       }();
       if (&group == &groups.front())
         side_by_side.join("counts of the losses", counts_of(sums),
-                          [&](const std::vector<Counts>& all) {
+                          [&](const std::vector<LossDivisors>& all) {
                             totals.complete(all);
-                            return Counts();
+                            return LossDivisors();
                           });
       const auto losses = totals.means(sums);
       numbers.add(number, losses);

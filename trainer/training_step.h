@@ -92,7 +92,7 @@ class TrainingStep {
            const std::function<void(MicroBatches& side_by_side, std::size_t member,
                                     const StepInfo& info)>& compute);
   /// Counts of the group's losses, computed without gradients.
-  std::vector<Counts> count(const MicroBatchGroup& group, StepPasses& passes);
+  std::vector<LossDivisors> count(const MicroBatchGroup& group, StepPasses& passes);
   /// Number of members of a group that are computed at the same time.
   std::size_t at_once() const;
   /// Waits for the sums of gradients over the ranks and sets them as gradients of all parameters,

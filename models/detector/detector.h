@@ -31,11 +31,11 @@ class RankSum;
 struct ModelContext;
 
 /// A number that the sum of a loss is divided by, e.g. the objects of a batch. Not negative.
-struct Count {
+struct LossDivisor {
   std::string name;
   double number = 0;
 };
-using Counts = std::vector<Count>;
+using LossDivisors = std::vector<LossDivisor>;
 
 /// A loss of a batch as a sum with the count that it is averaged over. The batch may be a part of
 /// the step: a micro-batch or a rank's share. The trainer adds up the counts of all parts and
@@ -43,8 +43,8 @@ using Counts = std::vector<Count>;
 /// add up to those of the whole batch.
 struct LossSum {
   std::string name;
-  at::Tensor sum;  // one element
-  Count over;      // losses may share a count: the same name with the same number
+  at::Tensor sum;       // one element
+  LossDivisor divisor;  // losses may share a count: the same name with the same number
 };
 
 /// The losses of a batch in a fixed order, with the same names for every batch: a batch without
@@ -132,7 +132,7 @@ class Detector {
 
   /// Returns each count of these losses once: from `compute_counts` if the detector implements it,
   /// else by computing the losses.
-  Counts counts(const Batch& batch, const StepInfo& step);
+  LossDivisors counts(const Batch& batch, const StepInfo& step);
 
   /// Returns the losses of a batch that is the whole step.
   Losses losses(const Batch& batch, const StepInfo& step);
@@ -189,7 +189,7 @@ class Detector {
   /// Returns the counts of `compute_losses` (same names, order and numbers) without running the
   /// network; empty = not implemented. Saves the counting forward pass in steps of several batches
   /// (optimizer.accumulate). Called as `compute_losses` is.
-  virtual Counts compute_counts(const Batch& batch, const StepInfo& step) const {
+  virtual LossDivisors compute_counts(const Batch& batch, const StepInfo& step) const {
     static_cast<void>(batch), static_cast<void>(step);
     return {};
   }

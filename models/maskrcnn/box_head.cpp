@@ -97,9 +97,9 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
                          const std::string& number) const {
   const auto count = output.logits.size(0);
   const auto given = [&](const at::Tensor& classification, const at::Tensor& regression) {
-    const Count over{"box regions" + number, static_cast<double>(count)};
-    return LossSums{{"loss_classifier" + number, classification, over},
-                    {"loss_box_reg" + number, regression, over}};
+    const LossDivisor divisor{"box regions" + number, static_cast<double>(count)};
+    return LossSums{{"loss_classifier" + number, classification, divisor},
+                    {"loss_box_reg" + number, regression, divisor}};
   };
   if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // gradients of 0
   const auto pack = pack_of(truths);

@@ -275,9 +275,10 @@ LossSums Rpn::losses(const Features& features, const Output& output,
   const auto all_targets =
       at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
   const auto images = static_cast<double>(truths.size());
-  const Count over{"rpn anchors", options_.loss_normalizer == RpnOptions::Normalizer::batch
-                                      ? static_cast<double>(options_.batch_size_per_image) * images
-                                      : static_cast<double>(sampled)};
+  const LossDivisor divisor{"rpn anchors",
+                            options_.loss_normalizer == RpnOptions::Normalizer::batch
+                                ? static_cast<double>(options_.batch_size_per_image) * images
+                                : static_cast<double>(sampled)};
   const auto objectness = binary_cross_entropy_sum(logits, all_targets);
   const auto regression = [&] {
     const auto rows = drawn.rows.index_select(0, drawn.foreground);
@@ -294,7 +295,7 @@ LossSums Rpn::losses(const Features& features, const Output& output,
     step.metrics->add("rpn/fg", static_cast<double>(foreground), images);
     step.metrics->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
+  return {{"loss_objectness", objectness, divisor}, {"loss_rpn_box_reg", box, divisor}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,

@@ -90,7 +90,7 @@ class RetinaNet final : public PyramidDetector {
 
  private:
   /// Runs the network on a batch of no images, whose maps give the sizes for the anchors.
-  Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
+  LossDivisors compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {
       const auto [height, width] = std::pair(std::max(batch.height, step.padded.height),
@@ -107,9 +107,9 @@ class RetinaNet final : public PyramidDetector {
   }
 
   /// Returns the count that divides the losses.
-  Count count_of(std::int64_t images, std::int64_t foreground) const {
-    return is_by_batch() ? Count{"foreground anchors", static_cast<double>(foreground)}
-                         : Count{"images", static_cast<double>(images)};
+  LossDivisor count_of(std::int64_t images, std::int64_t foreground) const {
+    return is_by_batch() ? LossDivisor{"foreground anchors", static_cast<double>(foreground)}
+                         : LossDivisor{"images", static_cast<double>(images)};
   }
 
   /// The training targets of a batch's anchors.
@@ -166,8 +166,8 @@ class RetinaNet final : public PyramidDetector {
       regression = i > 0 ? regression + box : box;
       first += count;
     }
-    const auto over = count_of(std::ssize(truths), rows.size(0));
-    return {{"loss_cls", classification, over}, {"loss_box_reg", regression, over}};
+    const auto divisor = count_of(std::ssize(truths), rows.size(0));
+    return {{"loss_cls", classification, divisor}, {"loss_box_reg", regression, divisor}};
   }
 
   /// Adds accuracies of the logits (N, T, K): an anchor predicts a class if its probability is >

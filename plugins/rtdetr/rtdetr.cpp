@@ -22,7 +22,7 @@ namespace {
 
 using millrace::Batch;
 using millrace::ConfigError;
-using millrace::Count;
+using millrace::LossDivisor;
 using millrace::LossSums;
 using millrace::StepInfo;
 
@@ -55,7 +55,8 @@ DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step
 }
 
 /// Returns the normalisers of the losses and of the denoising losses.
-std::pair<Count, Count> counts_in(const std::vector<Target>& targets, const DenoisingShape& shape) {
+std::pair<LossDivisor, LossDivisor> counts_in(const std::vector<Target>& targets,
+                                              const DenoisingShape& shape) {
   std::int64_t objects = 0;
   for (const auto& target : targets) objects += target.labels.size(0);
   return {{"objects", static_cast<double>(objects)},
@@ -99,10 +100,10 @@ LossSums losses_of(const Network::Output& output, const std::vector<Target>& tar
   }
 
   LossSums losses;
-  const auto name = [&](const SetLosses& sums, const std::string& end, const Count& over) {
-    losses.push_back({"loss_vfl" + end, sums.classes, over});
-    losses.push_back({"loss_bbox" + end, sums.l1, over});
-    losses.push_back({"loss_giou" + end, sums.giou, over});
+  const auto name = [&](const SetLosses& sums, const std::string& end, const LossDivisor& divisor) {
+    losses.push_back({"loss_vfl" + end, sums.classes, divisor});
+    losses.push_back({"loss_bbox" + end, sums.l1, divisor});
+    losses.push_back({"loss_giou" + end, sums.giou, divisor});
   };
   const auto [objects, of_denoising] = counts_in(targets, shape);
   name(last, "", objects);
@@ -111,7 +112,7 @@ LossSums losses_of(const Network::Output& output, const std::vector<Target>& tar
   return losses;
 }
 
-millrace::Counts RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
+millrace::LossDivisors RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
   const auto targets = targets_of(batch, padded_size(batch, step.padded));
   const auto shape = shape_of(targets, step, options_);
   const auto [objects, of_denoising] = counts_in(targets, shape);

@@ -153,7 +153,7 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
                           all.objects.detach(), all.classes.detach()};
   const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
   const auto count = static_cast<double>(rows.size(0));
-  const Count over{"foreground cells", count};
+  const LossDivisor divisor{"foreground cells", count};
   if (step.metrics)
     step.metrics->add("cells/object", count, static_cast<double>(own_labels.size(0)));
 
@@ -171,15 +171,15 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
   LossSums losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), over},
-      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), over},
-      {"loss_cls", binary_cross_entropy_sum(logits, class_target), over}};
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), divisor},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), divisor},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target), divisor}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
   losses.push_back({"loss_l1",
                     with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0)
                             : at::zeros({}, said.options().requires_grad(false)),
-                    over});
+                    divisor});
   return losses;
 }
 

@@ -34,7 +34,7 @@ class LineDetector : public Detector {
     auto fit = error.square().sum() * 0.01;
     if (step.step >= bad_from && step.step < bad_until) fit = fit / 0.0;
     if (step.metrics) step.metrics->add("line/error", error.abs().sum(), at::tensor({2.0F}));
-    const Count images{"images", static_cast<double>(batch.size())};
+    const LossDivisor images{"images", static_cast<double>(batch.size())};
     return {{"fit", fit * images.number, images},
             {"size", weight_.square().sum() * 1e-3 * images.number, images}};
   }
