@@ -88,7 +88,7 @@ Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
 }
 
 LossSums PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
-  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  const NormPass pass{.training = !step.without_training, .ranks = step.ranks};
   const auto features = this->features(batch, pass, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }

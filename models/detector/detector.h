@@ -80,15 +80,15 @@ class Metrics {
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  double progress = 0;         // epochs trained before this step
-  bool measured_only = false;  // no training: running statistics are used, not updated
+  double progress = 0;            // epochs trained before this step
+  bool without_training = false;  // running statistics are used, not updated
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
   /// process would. 0 = the batch's own size.
   cv::Size padded = {};
   /// Maximum number of objects of an image, and number of objects with a shape, over all images of
   /// the step and without crowd regions. 0 = those of the batch. For tensors whose size, and
   /// computations whose presence, must be equal in all parts.
-  std::int64_t most_objects = 0, objects_with_shape = 0;
+  std::int64_t max_objects = 0, objects_with_shape = 0;
   std::int64_t first_image = 0;  // index of the batch's first image in the step
   RankSum* ranks = nullptr;      // sums over the step's parts; nullptr = only one part
   Metrics* metrics = nullptr;    // nullptr = not wanted

@@ -49,7 +49,7 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
 /// ranks.
 DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
                         const RtDetrOptions& options) {
-  auto most = step.most_objects;
+  auto most = step.max_objects;
   for (const auto& target : targets) most = std::max(most, target.labels.size(0));
   return {std::min(most, options.decoder.num_queries), options.denoising};
 }
@@ -127,8 +127,9 @@ LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto shape = shape_of(targets, step, options_);
   const auto denoised = denoised_of(targets, shape.most, step);
 
-  const auto memory = network_.encode(pixels, {.training = !step.measured_only,
-                                               .ranks = step.measured_only ? nullptr : step.ranks});
+  const auto memory = network_.encode(
+      pixels,
+      {.training = !step.without_training, .ranks = step.without_training ? nullptr : step.ranks});
   DenoisingQueries denoising;
   if (shape.groups > 0)
     denoising = denoising_queries(

@@ -122,7 +122,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
 LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
-  if (!options_.random_size.empty() && !step.measured_only) {
+  if (!options_.random_size.empty() && !step.without_training) {
     const auto height = pixels.size(2), width = pixels.size(3);
     const auto size = size_of_step(options_.random_size, step);
     const auto new_height = size * kSizeStep, new_width = size * width / height * kSizeStep;
@@ -136,7 +136,7 @@ LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
 
 LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
                           const StepInfo& step) const {
-  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
+  const NormPass pass{.training = !step.without_training, .ranks = step.ranks};
   const auto all = outputs(pixels, pass);
   const auto device = pixels.device();
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), device);

@@ -78,7 +78,7 @@ TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
   const auto before = buffers(*model);
   const auto measured = [&] {
     const c10::NoGradGuard no_graph;
-    return model->losses(small_batch(), {.step = 3, .measured_only = true});
+    return model->losses(small_batch(), {.step = 3, .without_training = true});
   };
   const auto first = measured();
   EXPECT_TRUE(same_all(buffers(*model), before));

@@ -56,7 +56,7 @@ class SomeDetector final : public Detector {
       const auto sums = at::tensor({fit.item<double>(), count}, at::kDouble);
       if (step.ranks) (*step.ranks)(sums);
       fit = fit / sums[0].abs().to(at::kFloat) + fit;
-      if (!step.ranks || step.ranks->moves_statistics()) seen_.copy_(sums[0].reshape({1}));
+      if (!step.ranks || step.ranks->updates_statistics()) seen_.copy_(sums[0].reshape({1}));
     } else if (keeps_last) {
       const std::lock_guard lock(mutex_);
       seen_.fill_(static_cast<double>(batch.images[0].image_id));
