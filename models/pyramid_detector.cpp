@@ -143,12 +143,12 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Bat
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
     auto features = this->features(batch, NormPass{});
-    Noted noted;
-    if (notes) features.noted = &noted;
+    DetectionIntermediates intermediates;
+    if (notes) features.intermediates = &intermediates;
     const auto found = find(features);
     if (notes)
-      *notes = {in_original_pixels(batch, noted.proposals, {}, mask_paste_),
-                in_original_pixels(batch, noted.raw, {}, mask_paste_)};
+      *notes = {in_original_pixels(batch, intermediates.proposals, {}, mask_paste_),
+                in_original_pixels(batch, intermediates.raw, {}, mask_paste_)};
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }
   std::vector<Features> kept;

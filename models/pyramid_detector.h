@@ -64,7 +64,7 @@ struct PyramidDetectorOptions {
 };
 
 /// The intermediate results of DetectionNotes for each image, in the pixels of the network's input.
-struct Noted {
+struct DetectionIntermediates {
   std::vector<Found> proposals, raw;
 };
 
@@ -76,7 +76,8 @@ struct Features {
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
   NormPass pass;
-  Noted* noted = nullptr;  // receives the intermediate results of `find`; nullptr = not wanted
+  DetectionIntermediates* intermediates =
+      nullptr;  // receives the intermediate results of `find`; nullptr = not wanted
 };
 
 /// The features of a batch as values of an ONNX graph.

@@ -194,7 +194,7 @@ std::vector<Found> BoxStages::detect(const Features& features,
     const auto count = proposals[i].size(0);
     const auto raw = candidates(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
                                 rois.narrow(0, first, count).narrow(1, 1, 4), detection);
-    if (features.noted) features.noted->raw.push_back(raw);
+    if (features.intermediates) features.intermediates->raw.push_back(raw);
     found.push_back(best_detections(raw, features.sizes[i], boxes_.offset, detection));
     first += count;
   }

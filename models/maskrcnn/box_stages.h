@@ -64,7 +64,7 @@ class BoxStages {
                   const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Returns the detections of each image from its proposals: the last stage's boxes with the mean
-  /// of all stages' probabilities. Adds the detections before NMS to `features.noted`.
+  /// of all stages' probabilities. Adds the detections before NMS to `features.intermediates`.
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 

@@ -98,8 +98,9 @@ class MaskRcnn final : public PyramidDetector {
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/false).each();
-    if (features.noted)
-      for (const auto& boxes : proposals) features.noted->proposals.push_back(ranked(boxes));
+    if (features.intermediates)
+      for (const auto& boxes : proposals)
+        features.intermediates->proposals.push_back(ranked(boxes));
     return box_stages_.detect(features, proposals, options_.detection);
   }
 
