@@ -103,7 +103,7 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
   };
   if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // gradients of 0
   const auto pack = pack_of(truths);
-  const auto& foreground = regions.drawn.foreground;
+  const auto& foreground = regions.samples.foreground;
   const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)
   const auto labels = at::full({count}, background(), own.options());
   labels.index_copy_(0, foreground, own);

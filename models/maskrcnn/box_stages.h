@@ -42,7 +42,7 @@ Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
                          const std::vector<Truth>& truths, double iou, double offset);
 
 /// Returns the sampled candidates.
-SampledRegions take(const Candidates& candidates, const Drawn& drawn);
+SampledRegions select_sampled(const Candidates& candidates, const SampledCandidates& samples);
 
 class BoxStages {
  public:
@@ -56,7 +56,7 @@ class BoxStages {
   Candidates candidates(const Proposals& proposals, const std::vector<Truth>& truths) const;
 
   /// Returns the task of sampling the first stage's regions.
-  Lot lot(const Candidates& candidates, const StepInfo& step) const;
+  SamplingTask sampling_task(const Candidates& candidates, const StepInfo& step) const;
 
   /// Returns "loss_classifier" and "loss_box_reg" over the batch, in a cascade with the suffixes
   /// "_stage0", "_stage1" ...

@@ -132,7 +132,7 @@ at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois
 LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
                        const std::vector<Truth>& truths, const StepInfo& step) const {
   const auto pack = pack_of(truths);
-  auto rows = regions.drawn.foreground, objects = regions.truth;
+  auto rows = regions.samples.foreground, objects = regions.truth;
   if (const auto shaped = with_shape(*pack, objects)) {
     rows = rows.index_select(0, *shaped);
     objects = objects.index_select(0, *shaped);

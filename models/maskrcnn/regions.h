@@ -16,10 +16,10 @@ namespace millrace {
 
 /// Regions sampled from the images of a batch: R of them, F foreground.
 struct SampledRegions {
-  at::Tensor rois;    // (R, 5): image index, x1 y1 x2 y2
-  at::Tensor truth;   // (F) int64: index in TruthPack of each foreground region's object
-  Drawn drawn;        // their indices among the candidates
-  at::Tensor pooled;  // (R, C, H, W): their features if heads share them
+  at::Tensor rois;            // (R, 5): image index, x1 y1 x2 y2
+  at::Tensor truth;           // (F) int64: index in TruthPack of each foreground region's object
+  SampledCandidates samples;  // their indices among the candidates
+  at::Tensor pooled;          // (R, C, H, W): their features if heads share them
 };
 
 struct PoolOptions {

@@ -114,9 +114,9 @@ class RetinaNet final : public PyramidDetector {
 
   /// The training targets of a batch's anchors.
   struct Targets {
-    at::Tensor classes;  // (N, T) int64: each anchor's class for focal_loss_sum
-    at::Tensor boxes;    // (F, 4): the ground truth of foreground anchors
-    Drawn foreground;    // all F foreground anchors
+    at::Tensor classes;            // (N, T) int64: each anchor's class for focal_loss_sum
+    at::Tensor boxes;              // (F, 4): the ground truth of foreground anchors
+    SampledCandidates foreground;  // all F foreground anchors
   };
 
   Targets targets(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
@@ -127,8 +127,8 @@ class RetinaNet final : public PyramidDetector {
                options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
-    auto foreground = draw({{label, /*foreground=*/anchors.size(0), /*all=*/0,
-                             [](std::size_t) { return Rng{0}; }}})[0];
+    auto foreground = sample_candidates({{label, /*foreground=*/anchors.size(0), /*all=*/0,
+                                          [](std::size_t) { return Rng{0}; }}})[0];
     const auto own = best.view(-1).index_select(0, foreground.rows);
     classes.view(-1).index_copy_(0, foreground.rows, pack->labels.index_select(0, own) + first_);
     return {classes, pack->boxes.index_select(0, own), std::move(foreground)};

@@ -195,8 +195,9 @@ TEST_F(Operators, MatchesCpuSampling) {
       const auto label = labels.to(on);
       const auto rng = [](std::size_t image) { return Rng{5, image}; };
       Tensors results;
-      for (const auto& drawn : draw({lot_of(label, 256, 0.5, rng), {label, count, 0, rng}}))
-        for (const auto& tensor : {drawn.rows, drawn.image, drawn.slots, drawn.foreground})
+      for (const auto& samples :
+           sample_candidates({make_sampling_task(label, 256, 0.5, rng), {label, count, 0, rng}}))
+        for (const auto& tensor : {samples.rows, samples.image, samples.slots, samples.foreground})
           results.push_back(tensor);
       return results;
     });

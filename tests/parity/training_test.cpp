@@ -95,10 +95,11 @@ TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
       const auto &positive = golden["roi.sampled_pos" + image],
                  &negative = golden["roi.sampled_neg" + image];
       const auto rows = at::cat({positive, negative}), order = rows.argsort();
-      const auto regions = take(candidates, {.counts = {{positive.size(0), negative.size(0)}},
-                                             .rows = rows,
-                                             .image = at::zeros_like(rows),
-                                             .foreground = at::arange(positive.size(0))});
+      const auto regions =
+          select_sampled(candidates, {.counts = {{positive.size(0), negative.size(0)}},
+                                      .rows = rows,
+                                      .image = at::zeros_like(rows),
+                                      .foreground = at::arange(positive.size(0))});
       const auto boxes = regions.rois.narrow(1, 1, 4);
       EXPECT_TRUE(same(boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
 
