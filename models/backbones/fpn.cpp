@@ -34,7 +34,7 @@ std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) co
   X inner;
   for (std::size_t level = c.size(); level-- > 0;) {
     AfterOf<X> coarser;
-    if (inner.defined()) coarser.add = upsampled(inner, c[level]);
+    if (inner.defined()) coarser.add = upsample_like(inner, c[level]);
     inner = lateral_[level](c[level], pass, coarser);
     p[level] = output_[level](inner, pass);
   }
@@ -42,7 +42,7 @@ std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) co
     p.push_back(max_pooled(p.back(), 1));
   } else {
     p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
-    p.push_back(p7_(rectified(p.back())));
+    p.push_back(p7_(apply_relu(p.back())));
   }
   return p;
 }

@@ -70,10 +70,10 @@ std::vector<X> HrModule::operator()(std::vector<X> x, const NormPass& pass) cons
       for (std::size_t i = 0; i < way.size(); ++i)
         y = way[i](y, pass,
                    {.activation = i + 1 < way.size() ? Activation::relu : Activation::none});
-      if (from > to) y = upsampled(y, x[to]);
+      if (from > to) y = upsample_like(y, x[to]);
       sum = sum.defined() ? sum + y : y;
     }
-    sums.push_back(rectified(sum));
+    sums.push_back(apply_relu(sum));
   }
   return sums;
 }

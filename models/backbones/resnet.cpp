@@ -93,7 +93,7 @@ X ResidualBlock::operator()(const X& x, const NormPass& pass) const {
     y = convs[i](y, pass, {.activation = Activation::relu});
   const auto& last = convs.back();
   if (!projects) return last(y, pass, {x, Activation::relu});
-  return last(y, pass, {shortcut(pools ? averaged(x) : x, pass), Activation::relu});
+  return last(y, pass, {shortcut(pools ? average_pool(x) : x, pass), Activation::relu});
 }
 
 template <class X>

@@ -302,7 +302,8 @@ LossSums Rpn::losses(const Features& features, const Output& output,
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
                 Metrics& metrics) {
   for (std::size_t i = 0; i < truths.size(); ++i) {
-    const auto found = match(proposals[i], truths[i].boxes, {.low = 0.5, .high = 0.7}).label;
+    const auto found =
+        match(proposals[i], truths[i].boxes, {.bg_iou_thresh = 0.5, .fg_iou_thresh = 0.7}).label;
     const auto half = (found != 0).sum();
     const auto objects = at::full_like(half, found.size(0));
     metrics.add("rpn/recall50", half, objects);

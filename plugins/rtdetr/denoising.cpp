@@ -94,9 +94,9 @@ DenoisingQueries denoising_queries(const std::vector<Target>& targets, const Den
   const auto own = repeated(labels, shape, static_cast<double>(classes));
   const auto known = repeated(boxes, shape, 0);
   const auto half = known.narrow(2, 2, 2).repeat({1, 1, 2}) * (0.5 * options.box_noise);
-  const auto moved = (corners_of(known) + noise.moves * half).clamp(0, 1);
+  const auto moved = (to_corners(known) + noise.moves * half).clamp(0, 1);
   return {at::where(noise.relabels & (own != classes), noise.labels, own),
-          inverse_sigmoid(centers_of(moved))};
+          inverse_sigmoid(to_centers(moved))};
 }
 
 at::Tensor denoising_mask(const DenoisingShape& shape, std::int64_t queries) {

@@ -77,7 +77,7 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
                                 at::TensorOptions(at::kFloat));
   std::vector<Target> targets;
   for (const auto& truth : millrace::truths_of(batch))
-    targets.push_back({truth.labels, centers_of(truth.boxes / sides)});
+    targets.push_back({truth.labels, to_centers(truth.boxes / sides)});
   return targets;
 }
 
@@ -157,7 +157,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
     const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
-        {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
+        {to_corners(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
   return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
@@ -180,7 +180,7 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
   const auto sides = onnx::cast(onnx::gather(padded, g.ints({1, 0, 1, 0}), 0), onnx::Type::f32);
   return millrace::in_original_pixels(images,
-                                      {corners_of(onnx::gather_nd(last.boxes, query)) * sides,
+                                      {to_corners(onnx::gather_nd(last.boxes, query)) * sides,
                                        onnx::gather_nd(best, found),
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),

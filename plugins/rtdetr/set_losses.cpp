@@ -43,7 +43,7 @@ at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at:
   const auto box = boxes.unsqueeze(1), object = own.unsqueeze(0);
   const auto cost = options.bbox_weight * (box - object).abs().sum(-1) +
                     options.class_weight * class_cost(logits, labels, options) -
-                    options.giou_weight * overlap_of(corners_of(box), corners_of(object)).giou;
+                    options.giou_weight * overlap_of(to_corners(box), to_corners(object)).giou;
   constexpr double kMost = std::numeric_limits<float>::max();
   return at::nan_to_num(cost, kMost, kMost, kMost);
 }
@@ -136,7 +136,7 @@ SetLosses& operator+=(SetLosses& sums, const SetLosses& more) {
 
 SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const LossOptions& options) {
   const auto boxes = prediction.boxes.flatten(0, 1).index_select(0, pairs.queries);
-  const auto overlap = overlap_of(corners_of(boxes), corners_of(pairs.boxes));
+  const auto overlap = overlap_of(to_corners(boxes), to_corners(pairs.boxes));
 
   const auto logits = prediction.logits.flatten(0, 1);  // (N Q, K)
   const auto target = at::zeros_like(logits);

@@ -188,7 +188,7 @@ Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) 
   const auto score = classes * at::sigmoid(outputs.objects[image]);
   const auto good = (score >= options_.score_thresh).nonzero().squeeze(1);
   const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
-  const auto boxes = corners_of(
+  const auto boxes = to_corners(
       decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
   const auto scores = of_good(score), labels = of_good(label);
   auto kept = batched_nms(boxes, scores, labels, options_.nms_thresh);

@@ -56,7 +56,7 @@ void expect_as_matched(const std::string& type, const std::string& toml,
       EXPECT_EQ(found.best_iou, overlaps[g].max().item<float>()) << type << " " << toml;
       const auto own = (best == g) & (label == 1);
       const auto reach = !own.any().item<bool>() ? Reach::nothing
-                         : (own & (overlaps[g] >= matching.high)).any().item<bool>()
+                         : (own & (overlaps[g] >= matching.fg_iou_thresh)).any().item<bool>()
                              ? Reach::foreground
                              : Reach::low_quality;
       EXPECT_EQ(found.reach, reach) << type << " " << toml;

@@ -152,8 +152,9 @@ class Matching : public Operators {
     for (const bool low_quality : {false, true})
       compare(fmt::format("{}, low quality: {}", what, low_quality), 0,
               [&](at::Device on) -> Tensors {
-                const auto all = match(truth.to(on), longs(begins).to(on), boxes.to(on),
-                                       {.low = 0.3, .high = 0.7, .low_quality = low_quality});
+                const auto all =
+                    match(truth.to(on), longs(begins).to(on), boxes.to(on),
+                          {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
                 return {all.truth, all.label};
               });
   }
@@ -171,8 +172,9 @@ TEST_F(Matching, MatchesCpuForOneImage) {
       for (const bool low_quality : {false, true})
         compare(fmt::format("{} boxes to {}, low quality: {}", count, truths, low_quality), 0,
                 [&](at::Device on) -> Tensors {
-                  const auto found = match(own.to(on), boxes.to(on),
-                                           {.low = 0.3, .high = 0.7, .low_quality = low_quality});
+                  const auto found = match(
+                      own.to(on), boxes.to(on),
+                      {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
                   return {found.truth, found.label};
                 });
     }
