@@ -188,7 +188,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
     if (!seen.contains(parameter.name)) report.missing.push_back(parameter.name);
   report.initial.insert(report.initial.end(), report.missing.begin(), report.missing.end());
   if (const auto& bad = loader.bad; !bad.empty())
-    use.insistence.object<Error>(fmt::format(
+    use.force_weights.throw_or_warn<Error>(fmt::format(
         "{}: {}{}; the training that wrote this file diverged", file.string(), bad.front(),
         bad.size() > 1 ? fmt::format(", also in {} more", counted(std::ssize(bad) - 1, "tensor"))
                        : ""));
@@ -196,7 +196,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
     tell_of_names(names, use.classes, report);
   else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
            report.other_classes.empty())
-    use.insistence.object<Error>(
+    use.force_weights.throw_or_warn<Error>(
         fmt::format("{}: its classes are {}, the model's are {}, and the detector does not declare "
                     "which rows of its tensors belong to which class (Parameters::set_classes)",
                     file.string(), some(names), some(use.classes)));
@@ -228,12 +228,12 @@ void check_all_loaded(const LoadReport& report, std::size_t parameters, const st
 }
 
 void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
-                         const std::string& file, const Insistence& insistence) {
+                         const std::string& file, const ForceWeights& force_weights) {
   std::vector<std::string> initial;
   for (const auto& name : frozen)
     if (std::ranges::count(report.initial, name) > 0) initial.push_back(name);
   if (initial.empty()) return;
-  insistence.object<Error>(
+  force_weights.throw_or_warn<Error>(
       fmt::format("{} contains no values for {} that the configuration freezes and that would keep "
                   "their initial values: {}; train them (model.backbone.freeze_at, "
                   "optimizer.groups) or use weights of this model",
