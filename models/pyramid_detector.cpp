@@ -98,7 +98,7 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vecto
       labels(batch.size());
   std::size_t bytes = 0;
   for (const auto& view : views_) {
-    const auto changed = seen(batch, view);
+    const auto changed = apply_view(batch, view);
     auto features = this->features(changed, NormPass{});
     const auto found = find(features);
     for (const auto& map : features.maps) bytes += map.nbytes();
@@ -124,7 +124,7 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
   at::Tensor sum;
   for (std::size_t v = 0; v < views_.size(); ++v) {
     const auto& view = views_[v];
-    const auto changed = seen(batch, view);
+    const auto changed = apply_view(batch, view);
     auto moved = found;
     for (std::size_t i = 0; i < batch.size(); ++i)
       moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
@@ -173,7 +173,7 @@ onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted
   std::vector<ViewNodes> views;
   std::vector<onnx::Value> boxes, scores, labels;
   for (const auto& view : views_) {
-    views.push_back(seen(images, padded, view));
+    views.push_back(apply_view(images, padded, view));
     const auto& own = views.back();
     features.push_back({(*pyramid_)(own.pixels, own.sizes, one_view ? padded : own.padded),
                         one_view ? padded : own.padded, limits_of(own.sizes)});

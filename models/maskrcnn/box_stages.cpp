@@ -238,7 +238,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
   const auto classes = heads_.back().classes();
   const bool own_boxes = !options_.head.cls_agnostic_bbox_reg && classes > 1;
   const auto good =
-      scores_of_good(boxes, onnx::where(scores > detection.score_thresh, scores, -1), detection);
+      mask_small_boxes(boxes, onnx::where(scores > detection.score_thresh, scores, -1), detection);
   const auto table = [&](const onnx::Value& rows, const onnx::Ints& sides, double none) {
     const auto shape = onnx::concat({proposals.table, g.ints(sides)}, 0);
     return onnx::scatter_nd(onnx::filled(shape, none, onnx::Type::f32), proposals.places, rows);
@@ -273,7 +273,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
       all_scores, onnx::concat({onnx::side_of(all_scores, 0),
                                 onnx::side_of(all_scores, 1) * static_cast<double>(classes)},
                                0));
-  const auto [best, places] = best_of_kept(flat, kept, detection.detections_per_img);
+  const auto [best, places] = top_kept(flat, kept, detection.detections_per_img);
   const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
   const auto labels = onnx::remainder(places, count);
   const auto row = onnx::unsqueeze(places / count, {2});

@@ -115,8 +115,8 @@ class Loader {
 };
 
 /// Reports rows that were selected by the names of their classes.
-void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
-                   LoadReport& report) {
+void report_name_matches(const std::vector<std::string>& from, const std::vector<std::string>& to,
+                         LoadReport& report) {
   if (from == to) return;
   report.notes.push_back("loaded the rows of heads by class name");
   for (const auto& name : to)
@@ -149,7 +149,7 @@ std::optional<double> constant_of(const Parameter& parameter) {
   return values[0].item<double>();
 }
 
-void warn_of(const std::string& what, const std::vector<std::string>& names) {
+void log_names(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   log_warning("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
   for (const auto& name : names) log_debug("  {}: {}", what, name);
@@ -193,7 +193,7 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
         bad.size() > 1 ? fmt::format(", also in {} more", counted(std::ssize(bad) - 1, "tensor"))
                        : ""));
   if (loader.went_by_name)
-    tell_of_names(names, use.classes, report);
+    report_name_matches(names, use.classes, report);
   else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
            report.other_classes.empty())
     use.force_weights.throw_or_warn<Error>(
@@ -251,11 +251,11 @@ void log_report(const LoadReport& report, const Parameters& parameters, const st
     else
       random.push_back(name);
   }
-  warn_of("not in the file start from random values", random);
-  warn_of("not in the file start from a constant", constants);
-  warn_of("with another shape keep their initial values", report.mismatched);
-  warn_of("of heads for other classes keep their initial values", report.other_classes);
-  warn_of("of the file are not used", report.unused);
+  log_names("not in the file start from random values", random);
+  log_names("not in the file start from a constant", constants);
+  log_names("with another shape keep their initial values", report.mismatched);
+  log_names("of heads for other classes keep their initial values", report.other_classes);
+  log_names("of the file are not used", report.unused);
   if (!report.new_classes.empty())
     log_warning("rows of {} missing in {} start from random values: {}",
                 report.new_classes.size() == 1 ? "the class" : "the classes", file,

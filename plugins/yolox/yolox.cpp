@@ -244,7 +244,7 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   const auto kept =
       batched_nms(boxes, by_class, options_.nms_thresh, /*offset=*/0, options_.detections_per_img);
   const auto [best, cells] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
+      top_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
 
   const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1);
