@@ -76,20 +76,20 @@ std::vector<std::string> PyramidDetector::check_facts(const TrainingFacts& facts
   return warnings;
 }
 
-Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
+Features PyramidDetector::features(const Batch& batch, const NormMode& mode,
                                    cv::Size padded) const {
-  Features features{(*pyramid_)(batch, pass, padded),
+  Features features{(*pyramid_)(batch, mode, padded),
                     {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
                     {},
-                    pass,
+                    mode,
                     nullptr};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
 
 LossSums PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
-  const NormPass pass{.training = !step.without_training, .ranks = step.ranks};
-  const auto features = this->features(batch, pass, step.padded);
+  const NormMode mode{.training = !step.without_training, .ranks = step.ranks};
+  const auto features = this->features(batch, mode, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 
@@ -99,7 +99,7 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vecto
   std::size_t bytes = 0;
   for (const auto& view : views_) {
     const auto changed = apply_view(batch, view);
-    auto features = this->features(changed, NormPass{});
+    auto features = this->features(changed, NormMode{});
     const auto found = find(features);
     for (const auto& map : features.maps) bytes += map.nbytes();
     if (bytes <= kKeptBytes) kept.push_back(std::move(features));
@@ -128,7 +128,7 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
     auto moved = found;
     for (std::size_t i = 0; i < batch.size(); ++i)
       moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
-    auto mask = masks(v < kept.size() ? kept[v] : features(changed, NormPass{}), moved);
+    auto mask = masks(v < kept.size() ? kept[v] : features(changed, NormMode{}), moved);
     if (!mask.defined()) return {};
     if (view.flipped) mask = mask.flip(2);
     sum = sum.defined() ? sum + mask : mask;
@@ -142,7 +142,7 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Bat
                                                                        DetectionNotes* notes) {
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
-    auto features = this->features(batch, NormPass{});
+    auto features = this->features(batch, NormMode{});
     DetectionIntermediates intermediates;
     if (notes) features.intermediates = &intermediates;
     const auto found = find(features);

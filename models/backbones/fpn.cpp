@@ -29,14 +29,14 @@ Fpn::Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const No
 }
 
 template <class X>
-std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) const {
+std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormMode& mode) const {
   std::vector<X> p(c.size());
   X inner;
   for (std::size_t level = c.size(); level-- > 0;) {
     AfterOf<X> coarser;
     if (inner.defined()) coarser.add = upsample_like(inner, c[level]);
-    inner = lateral_[level](c[level], pass, coarser);
-    p[level] = output_[level](inner, pass);
+    inner = lateral_[level](c[level], mode, coarser);
+    p[level] = output_[level](inner, mode);
   }
   if (top_ == FpnTop::pool) {
     p.push_back(max_pooled(p.back(), 1));
@@ -48,8 +48,8 @@ std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) co
 }
 
 template std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>&,
-                                                 const NormPass&) const;
+                                                 const NormMode&) const;
 template std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>&,
-                                                  const NormPass&) const;
+                                                  const NormMode&) const;
 
 }  // namespace millrace

@@ -77,17 +77,17 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
     predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
 }
 
-at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormMode& mode) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+  for (const auto& conv : convs_) x = conv(x, mode, {.activation = Activation::relu});
   if (options_.type == BoxHeadType::mean) return x.mean({2, 3});
   x = x.flatten(1);  // in the order (C, H, W)
   for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
 }
 
-BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pass) const {
-  const auto x = hidden(pooled, pass);
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormMode& mode) const {
+  const auto x = hidden(pooled, mode);
   const auto deltas = deltas_(x).to(at::kFloat);
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }

@@ -51,8 +51,8 @@ class BoxHead {
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// Takes (R, C, size, size); returns (R, channels).
-  at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
-  Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
+  at::Tensor hidden(const at::Tensor& pooled, const NormMode& mode) const;
+  Output operator()(const at::Tensor& pooled, const NormMode& mode) const;
 
   /// Logits (R, K + 1) and deltas (R, B, 4).
   struct Nodes {

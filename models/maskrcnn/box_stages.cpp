@@ -116,19 +116,19 @@ SamplingTask BoxStages::sampling_task(const Candidates& candidates, const StepIn
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
-                                  std::size_t stage, const NormPass& pass) const {
-  const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, pass);
+                                  std::size_t stage, const NormMode& mode) const {
+  const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, mode);
   if (heads_.size() > 1 &&
       pooled.requires_grad())  // the pyramid's gradient is the mean over the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
                              const at::Tensor& gradient) { return gradient * share; });
-  return heads_[stage](pooled, pass);
+  return heads_[stage](pooled, mode);
 }
 
 SampledRegions BoxStages::with_shared(SampledRegions regions, const Features& features) const {
   if (pool_.has_last_stage())
     regions.pooled =
-        pool_(features.maps, regions.rois, options_.head.pooler_resolution, features.pass);
+        pool_(features.maps, regions.rois, options_.head.pooler_resolution, features.mode);
   return regions;
 }
 
@@ -157,8 +157,8 @@ LossSums BoxStages::losses(const Features& features, SampledRegions regions,
   LossSums losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     const auto found = regions.pooled.defined()
-                           ? heads_[stage](regions.pooled, features.pass)
-                           : output(features, regions.rois, stage, features.pass);
+                           ? heads_[stage](regions.pooled, features.mode)
+                           : output(features, regions.rois, stage, features.mode);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
     for (auto& loss : heads_[stage].losses(found, regions, truths, step, number))
       losses.push_back(std::move(loss));
@@ -183,7 +183,7 @@ std::vector<Found> BoxStages::detect(const Features& features,
     if (stage > 0)
       rois = at::cat(
           {rois.narrow(1, 0, 1), decode_clipped_boxes(heads_[stage - 1], deltas, rois, limits)}, 1);
-    const auto found = output(features, rois, stage, NormPass{});
+    const auto found = output(features, rois, stage, NormMode{});
     const auto scores = heads_[stage].scores(found);
     all_scores = stage > 0 ? all_scores + scores : scores;
     deltas = found.deltas;

@@ -81,7 +81,7 @@ class BoxStages {
 
   /// Returns logits and deltas of a stage for rois (R, 5).
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
-                         const NormPass& pass) const;
+                         const NormMode& mode) const;
 
   /// Returns the regions with their pooled features if the heads share these.
   SampledRegions with_shared(SampledRegions regions, const Features& features) const;

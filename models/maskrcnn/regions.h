@@ -54,7 +54,7 @@ class RegionPooler {
 
   /// Takes rois (R, 5): image index, x1 y1 x2 y2; returns (R, C, side(size), side(size)).
   at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
-                        std::int64_t size, const NormPass& pass) const;
+                        std::int64_t size, const NormMode& mode) const;
   onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
                          std::int64_t size) const;
 

@@ -45,7 +45,7 @@ class DenseHead {
   at::Tensor operator()(const std::vector<at::Tensor>& maps) const {
     auto levels = maps;
     for (const auto& conv : convs_)
-      levels = conv(levels, NormPass{.training = true}, Activation::relu);
+      levels = conv(levels, NormMode{.training = true}, Activation::relu);
     levels = last_(levels);
     // The maps are channels last in memory, so that this view needs no copy.
     for (auto& level : levels)

@@ -144,7 +144,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
                                                                         millrace::DetectionNotes*) {
   const at::NoGradGuard no_grad;
   const auto padded = padded_size(batch);
-  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
+  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormMode{});
   const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();
   const auto classes = last.logits.size(2);
   const auto scores = at::sigmoid(last.logits).flatten(1);  // (N, Q K)

@@ -71,13 +71,13 @@ Conv::Conv(const Scope& scope, const Shape& shape, const BlockOptions& options) 
   convs_.push_back(layer(scope / "pconv", {in, out, 1}, options));
 }
 
-at::Tensor Conv::operator()(const at::Tensor& x, const NormPass& pass) const {
+at::Tensor Conv::operator()(const at::Tensor& x, const NormMode& mode) const {
   auto y = x;
-  for (const auto& conv : convs_) y = conv(y, pass, {.activation = kAct});
+  for (const auto& conv : convs_) y = conv(y, mode, {.activation = kAct});
   return y;
 }
 
-onnx::Value Conv::operator()(const onnx::Value& x, const NormPass&) const {
+onnx::Value Conv::operator()(const onnx::Value& x, const NormMode&) const {
   auto y = x;
   for (const auto& conv : convs_) y = conv(y, {.activation = kAct});
   return y;

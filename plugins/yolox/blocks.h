@@ -44,8 +44,8 @@ class Conv {
   /// Creates a plain or depthwise convolution, as in `options`.
   Conv(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
-  at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
-  onnx::Value operator()(const onnx::Value& x, const NormPass& pass) const;
+  at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
+  onnx::Value operator()(const onnx::Value& x, const NormMode& mode) const;
 
  private:
   std::vector<ConvNorm> convs_;
@@ -57,8 +57,8 @@ class Bottleneck {
   Bottleneck(const Scope& scope, std::int64_t channels, bool shortcut, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    const auto y = second_(first_(x, pass), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    const auto y = second_(first_(x, mode), mode);
     return shortcut_ ? y + x : y;
   }
 
@@ -78,11 +78,11 @@ class CspLayer {
   CspLayer(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    auto y = first_(x, pass);
-    const auto past = second_(x, pass);
-    for (const auto& bottleneck : bottlenecks_) y = bottleneck(y, pass);
-    return last_(joined({y, past}), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    auto y = first_(x, mode);
+    const auto past = second_(x, mode);
+    for (const auto& bottleneck : bottlenecks_) y = bottleneck(y, mode);
+    return last_(joined({y, past}), mode);
   }
 
  private:
@@ -97,9 +97,9 @@ class SppBottleneck {
   SppBottleneck(const Scope& scope, std::int64_t channels, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    const auto y = first_(x, pass), five = pooled(y), nine = pooled(five);
-    return last_(joined({y, five, nine, pooled(nine)}), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    const auto y = first_(x, mode), five = pooled(y), nine = pooled(five);
+    return last_(joined({y, five, nine, pooled(nine)}), mode);
   }
 
  private:

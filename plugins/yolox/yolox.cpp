@@ -104,11 +104,11 @@ at::Tensor Yolox::pixels_of(const Batch& batch, cv::Size padded) const {
   return normalize(batch, kPixels, root_.device(), padded).add_(kPadding);
 }
 
-Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
-  const auto features = pyramid_(pixels, pass);
+Outputs Yolox::outputs(const at::Tensor& pixels, const NormMode& mode) const {
+  const auto features = pyramid_(pixels, mode);
   std::vector<at::Tensor> boxes, objects, classes;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
-    const auto said = heads_[level](features[level], pass);
+    const auto said = heads_[level](features[level], mode);
     boxes.push_back(by_cell(said.boxes));
     objects.push_back(by_cell(said.objects).squeeze(2));
     classes.push_back(by_cell(said.classes));
@@ -136,8 +136,8 @@ LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
 
 LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
                           const StepInfo& step) const {
-  const NormPass pass{.training = !step.without_training, .ranks = step.ranks};
-  const auto all = outputs(pixels, pass);
+  const NormMode mode{.training = !step.without_training, .ranks = step.ranks};
+  const auto all = outputs(pixels, mode);
   const auto device = pixels.device();
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), device);
 
@@ -198,8 +198,8 @@ Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) 
 
 std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  const NormPass pass;
-  const auto all = outputs(pixels, pass);
+  const NormMode mode;
+  const auto all = outputs(pixels, mode);
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), pixels.device());
   std::vector<Found> found;
   for (std::int64_t image = 0; image < pixels.size(0); ++image)
@@ -216,11 +216,11 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
   const auto maps =
-      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormPass{});
+      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormMode{});
   std::vector<onnx::Value> all_boxes, all_scores, all_labels;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
     const auto place = g.in("level" + std::to_string(level));
-    const auto said = heads_[level](maps[level], NormPass{});
+    const auto said = heads_[level](maps[level], NormMode{});
     const auto stride = static_cast<double>(kStrides[level]);
     const auto boxes = by_cell(said.boxes, 4);
     const auto centre =

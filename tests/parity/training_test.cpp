@@ -121,7 +121,7 @@ TEST(TrainingParity, MatchesLogitsAndMaskTargets) {
     const auto features = model.features(step.input, step.sizes);
     const auto output =
         model.box_stages.output(features, as_rois(golden.of_images("roi.sampled_boxes")),
-                                /*stage=*/0, NormPass{.training = true});
+                                /*stage=*/0, NormMode{.training = true});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
 
