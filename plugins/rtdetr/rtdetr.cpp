@@ -125,7 +125,7 @@ LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
   const auto shape = shape_of(targets, step, options_);
-  const auto denoised = denoised_of(targets, shape.most, step);
+  const auto denoised = choose_denoised(targets, shape.most, step);
 
   const auto memory = network_.encode(
       pixels,

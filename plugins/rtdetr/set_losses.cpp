@@ -29,11 +29,11 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
                       const MatchOptions& options) {
   constexpr double kLeast = 1e-8;
   const auto p = at::sigmoid(logits.index_select(1, labels));
-  const auto found =
+  const auto positive_term =
       (1 - p).pow(options.focal_loss_gamma) * (p + kLeast).log() * options.focal_loss_alpha;
-  const auto quiet =
+  const auto negative_term =
       p.pow(options.focal_loss_gamma) * (1 - p + kLeast).log() * (1 - options.focal_loss_alpha);
-  return quiet - found;
+  return negative_term - positive_term;
 }
 
 /// Returns the cost (Q, G) of matching queries with logits (Q, K) and boxes (Q, 4) to objects with

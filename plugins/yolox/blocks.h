@@ -19,16 +19,16 @@ struct BlockOptions {
 };
 
 // Operations of the blocks besides convolutions.
-at::Tensor joined(const std::vector<at::Tensor>& parts);  // concatenates the channels
-onnx::Value joined(const std::vector<onnx::Value>& parts);
-at::Tensor pooled(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
-onnx::Value pooled(const onnx::Value& x);
-at::Tensor doubled(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
-onnx::Value doubled(const onnx::Value& x);
+at::Tensor concat_channels(const std::vector<at::Tensor>& parts);
+onnx::Value concat_channels(const std::vector<onnx::Value>& parts);
+at::Tensor max_pool5(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
+onnx::Value max_pool5(const onnx::Value& x);
+at::Tensor upsample2(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
+onnx::Value upsample2(const onnx::Value& x);
 /// Moves each 2 x 2 pixels to channels, in the order upper left, lower left, upper right, lower
 /// right: (N, C, H, W) -> (N, 4 C, H / 2, W / 2).
-at::Tensor focused(const at::Tensor& x);
-onnx::Value focused(const onnx::Value& x);
+at::Tensor space_to_depth(const at::Tensor& x);
+onnx::Value space_to_depth(const onnx::Value& x);
 
 /// Convolution, batch norm and SiLU. A depthwise one is a convolution per channel, then a 1 x 1
 /// convolution, each with batch norm and SiLU.
@@ -82,7 +82,7 @@ class CspLayer {
     auto y = first_(x, mode);
     const auto past = second_(x, mode);
     for (const auto& bottleneck : bottlenecks_) y = bottleneck(y, mode);
-    return last_(joined({y, past}), mode);
+    return last_(concat_channels({y, past}), mode);
   }
 
  private:
@@ -98,8 +98,8 @@ class SppBottleneck {
 
   template <class T>
   T operator()(const T& x, const NormMode& mode) const {
-    const auto y = first_(x, mode), five = pooled(y), nine = pooled(five);
-    return last_(joined({y, five, nine, pooled(nine)}), mode);
+    const auto y = first_(x, mode), five = max_pool5(y), nine = max_pool5(five);
+    return last_(concat_channels({y, five, nine, max_pool5(nine)}), mode);
   }
 
  private:

@@ -29,8 +29,8 @@ class CspDarknet {
   /// Returns dark3, dark4 and dark5 of pixels (N, 3, H, W).
   template <class T>
   Levels<T> operator()(const T& pixels, const NormMode& mode) const {
-    const auto dark3 =
-        third_(down3_(second_(down2_(stem_(focused(pixels), mode), mode), mode), mode), mode);
+    const auto dark3 = third_(
+        down3_(second_(down2_(stem_(space_to_depth(pixels), mode), mode), mode), mode), mode);
     const auto dark4 = fourth_(down4_(dark3, mode), mode);
     return {dark3, dark4, fifth_(spp_(down5_(dark4, mode), mode), mode)};
   }
@@ -59,10 +59,10 @@ class Pafpn {
   Levels<T> operator()(const T& pixels, const NormMode& mode) const {
     const auto [c3, c4, c5] = backbone_(pixels, mode);
     const auto lateral5 = lateral_(c5, mode);
-    const auto lateral4 = reduce_(p4_(joined({doubled(lateral5), c4}), mode), mode);
-    const auto p3 = p3_(joined({doubled(lateral4), c3}), mode);
-    const auto n3 = n3_(joined({up3_(p3, mode), lateral4}), mode);
-    return {p3, n3, n4_(joined({up4_(n3, mode), lateral5}), mode)};
+    const auto lateral4 = reduce_(p4_(concat_channels({upsample2(lateral5), c4}), mode), mode);
+    const auto p3 = p3_(concat_channels({upsample2(lateral4), c3}), mode);
+    const auto n3 = n3_(concat_channels({up3_(p3, mode), lateral4}), mode);
+    return {p3, n3, n4_(concat_channels({up4_(n3, mode), lateral5}), mode)};
   }
 
  private:

@@ -108,10 +108,10 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormMode& mode) const {
   const auto features = pyramid_(pixels, mode);
   std::vector<at::Tensor> boxes, objects, classes;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
-    const auto said = heads_[level](features[level], mode);
-    boxes.push_back(by_cell(said.boxes));
-    objects.push_back(by_cell(said.objects).squeeze(2));
-    classes.push_back(by_cell(said.classes));
+    const auto predictions = heads_[level](features[level], mode);
+    boxes.push_back(by_cell(predictions.boxes));
+    objects.push_back(by_cell(predictions.objects).squeeze(2));
+    classes.push_back(by_cell(predictions.classes));
   }
   const auto all = [](const std::vector<at::Tensor>& levels) {
     return at::cat(levels, 1).to(at::kFloat);
@@ -164,21 +164,22 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
   const auto cells = rows.remainder(grid.strides.size(0));
   const auto corners = grid.corners.index_select(0, cells),
              strides = grid.strides.index_select(0, cells);
-  const auto said = all.boxes.view({-1, 4}).index_select(0, rows);
+  const auto predicted = all.boxes.view({-1, 4}).index_select(0, rows);
   const auto is_object = at::zeros_like(predicted.objects).view(-1).index_fill_(0, rows, 1);
   const auto logits = all.classes.view({-1, classes_}).index_select(0, rows);
   const auto class_target = at::zeros_like(logits.detach())
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
   LossSums losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), divisor},
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(predicted, corners, strides), targets),
+       divisor},
       {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), divisor},
       {"loss_cls", binary_cross_entropy_sum(logits, class_target), divisor}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
   losses.push_back({"loss_l1",
-                    with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0)
-                            : at::zeros({}, said.options().requires_grad(false)),
+                    with_l1 ? smooth_l1_sum(predicted, encoded(targets, corners, strides), 0)
+                            : at::zeros({}, predicted.options().requires_grad(false)),
                     divisor});
   return losses;
 }
@@ -220,18 +221,18 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   std::vector<onnx::Value> all_boxes, all_scores, all_labels;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
     const auto place = g.in("level" + std::to_string(level));
-    const auto said = heads_[level](maps[level], NormMode{});
+    const auto predictions = heads_[level](maps[level], NormMode{});
     const auto stride = static_cast<double>(kStrides[level]);
-    const auto boxes = by_cell(said.boxes, 4);
+    const auto boxes = by_cell(predictions.boxes, 4);
     const auto centre =
                    (onnx::slice(boxes, 2, 0, 2) + cells_of(onnx::sides_of(maps[level], 2, 4))) *
                    stride,
                half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
     const auto [best, label] =
-        onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
+        onnx::top_k(onnx::apply("Sigmoid", by_cell(predictions.classes, classes_)), g.ints({1}));
     all_boxes.push_back(onnx::concat({centre - half, centre + half}, 2));
     all_scores.push_back(
-        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
+        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(predictions.objects, 1)), {2}));
     all_labels.push_back(onnx::squeeze(label, {2}));
   }
   const auto place = g.in("detections");
