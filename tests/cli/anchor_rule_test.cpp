@@ -55,11 +55,11 @@ void expect_as_matched(const std::string& type, const std::string& toml,
       const auto& found = coverage[static_cast<std::size_t>(g)];
       EXPECT_EQ(found.best_iou, overlaps[g].max().item<float>()) << type << " " << toml;
       const auto own = (best == g) & (label == 1);
-      const auto reach = !own.any().item<bool>() ? Reach::nothing
-                         : (own & (overlaps[g] >= matching.fg_iou_thresh)).any().item<bool>()
-                             ? Reach::foreground
-                             : Reach::low_quality;
-      EXPECT_EQ(found.reach, reach) << type << " " << toml;
+      const auto expected = !own.any().item<bool>() ? MatchKind::nothing
+                            : (own & (overlaps[g] >= matching.fg_iou_thresh)).any().item<bool>()
+                                ? MatchKind::foreground
+                                : MatchKind::low_quality;
+      EXPECT_EQ(found.match, expected) << type << " " << toml;
     }
   }
 }

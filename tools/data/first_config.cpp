@@ -92,7 +92,7 @@ class Choices {
         "sizes");
     add("data.max_side", fmt::format("{}", sides.max_side),
         "limit of the longer side; the short side is chosen at random from data.short_side");
-    if (const auto against = reason_against_flips(names); !against.empty())
+    if (const auto against = no_flip_reason(names); !against.empty())
       add("data.flip", "0.0", "not mirrored: " + against);
   }
 

@@ -78,7 +78,7 @@ class CsvReader {
       if (why.empty())
         boxes.emplace_back(rows[i].line, std::move(box));
       else
-        tell(findings(), kLabelUnreadable, file.place, rows[i].line, why);
+        add_finding(findings(), kLabelUnreadable, file.place, rows[i].line, why);
     }
     const bool are_shares =
         std::ranges::any_of(boxes, is_full) && std::ranges::all_of(boxes, has_shares);
@@ -101,7 +101,7 @@ class CsvReader {
     auto image = images_.by_name(box.image, file.place);
     if (!image) image = images_.by_stem(box.image, file.place);
     if (!image) {
-      tell(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
+      add_finding(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
       return;
     }
     const auto split = builder_.split(file.split, folder_of(*image));

@@ -72,7 +72,7 @@ NamedValues named_values(const Listing& folder, coco::Findings& findings) {
     const auto& fields = rows[i].fields;
     const auto value = fields.size() >= 3 ? integer_in(fields[1]) : std::nullopt;
     if (!value || *value < 0 || *value > UINT32_MAX || fields[2].empty())
-      tell(findings, kLabelUnreadable, kFile, rows[i].line, "not a row of mask,value,class");
+      add_finding(findings, kLabelUnreadable, kFile, rows[i].line, "not a row of mask,value,class");
     else
       named[{fields[0], static_cast<std::uint32_t>(*value)}] = {
           fields[2], fields.size() > 3 && fields[3] == "1"};
@@ -109,8 +109,9 @@ class MasksReader {
 
   std::vector<Split> read() && {
     auto& findings = builder_.findings();
-    for (const auto& place : files_.without_image) tell(findings, kLabelWithoutImage, place, 0);
-    for (const auto& image : files_.unmasked) tell(findings, kImageUnannotated, image, 0);
+    for (const auto& place : files_.without_image)
+      add_finding(findings, kLabelWithoutImage, place, 0);
+    for (const auto& image : files_.unmasked) add_finding(findings, kImageUnannotated, image, 0);
     std::vector<const std::pair<const Place, std::vector<Place>>*> images;
     for (const auto& one : files_.masks) images.push_back(&one);
     std::vector<std::vector<ReadMask>> masks(images.size());
@@ -143,7 +144,7 @@ class MasksReader {
         builder_.split(name, has_cities ? folder_of(folder_of(image)) : folder_of(image));
     for (const auto& mask : masks)  // unknown objects would be learned as background
       if (!mask.fault.empty() && files_.kind != MaskKind::objects) {
-        tell(findings, kFileUnreadable, mask.place, 0, mask.fault);
+        add_finding(findings, kFileUnreadable, mask.place, 0, mask.fault);
         return;
       }
     // The image's stored size or its size after EXIF rotation, depending on the mask.
@@ -160,7 +161,7 @@ class MasksReader {
       if (mask.fault.empty())
         add_objects(*open, image, mask);
       else
-        tell(findings, kMaskUnreadable, mask.place, 0, mask.fault);
+        add_finding(findings, kMaskUnreadable, mask.place, 0, mask.fault);
     }
   }
 
@@ -169,7 +170,7 @@ class MasksReader {
     switch (files_.kind) {
       case MaskKind::objects: {
         if (mask.values.empty()) {
-          tell(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
+          add_finding(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
           return;
         }
         const auto named = named_.find({mask.place, 0});
@@ -201,10 +202,10 @@ class MasksReader {
       if (named != named_.end()) {
         add(open, named->second.category, where, mask.place, named->second.crowd);
       } else if (!named_.empty() || (are_classes && value > classes_.size())) {
-        tell(builder_.findings(), kClassUnknown, mask.place, 0,
-             named_.empty()
-                 ? fmt::format("value {}, but classes.txt has {} classes", value, classes_.size())
-                 : fmt::format("value {} is not in instances.csv", value));
+        add_finding(builder_.findings(), kClassUnknown, mask.place, 0,
+                    named_.empty() ? fmt::format("value {}, but classes.txt has {} classes", value,
+                                                 classes_.size())
+                                   : fmt::format("value {} is not in instances.csv", value));
       } else if (are_classes || is_binary_) {
         for (auto& part : connected_parts(where))
           add(open, are_classes ? classes_[value - 1] : usual, std::move(part), mask.place, false);

@@ -139,13 +139,13 @@ class VocReader {
       }
       const auto image = images_.by_stem(one.id, one.list);
       if (image) builder_.mark(*image);
-      tell(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
-           image ? fmt::format("{}: no {}.xml", *image, one.id)
-                 : fmt::format("neither an image nor a label '{}' found", one.id));
+      add_finding(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
+                  image ? fmt::format("{}: no {}.xml", *image, one.id)
+                        : fmt::format("neither an image nor a label '{}' found", one.id));
     }
     for (const auto& file : files)
       if (!read_.contains(file)) {
-        tell(findings(), kUnlisted, file, 0);
+        add_finding(findings(), kUnlisted, file, 0);
         if (const auto image = images_.by_stem(stem_of(file), file)) builder_.mark(*image);
       }
   }
@@ -156,22 +156,22 @@ class VocReader {
     try {
       file = parse_voc(read_file(folder_.path(label)));
     } catch (const Error& problem) {
-      tell(findings(), kFileUnreadable, label, 0, problem.what());
+      add_finding(findings(), kFileUnreadable, label, 0, problem.what());
       if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_stem(stem_of(label), label);
     if (!image && !file.file_name.empty()) image = images_.by_name(file.file_name, label);
     if (!image) {
-      tell(findings(), kLabelWithoutImage, label, 0,
-           file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
+      add_finding(findings(), kLabelWithoutImage, label, 0,
+                  file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
       return;
     }
     const auto open =
         builder_.add_image(builder_.split(split, folder_of(*image)), *image, file.size, {label});
     if (!open) return;
     for (const auto& [line, why] : file.faults)
-      tell(findings(), kLabelUnreadable, label, line, why);
+      add_finding(findings(), kLabelUnreadable, label, line, why);
     const auto masks = masks_of(file, *open, label);
     for (std::size_t i = 0; i < file.objects.size(); ++i)
       add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
@@ -184,7 +184,7 @@ class VocReader {
 
   /// Adds an object; xmin, ymin, xmax, ymax are 1-based inclusive pixel coordinates.
   void add(const OpenImage& image, const VocObject& object, coco::Rle mask, const Place& label) {
-    if (object.difficult) tell(findings(), kDifficult, label, object.line);
+    if (object.difficult) add_finding(findings(), kDifficult, label, object.line);
     ReadObject read{.category = builder_.category(object.name)};
     std::tie(read.x1, read.x2) = side_of(object.x1, object.x2);
     std::tie(read.y1, read.y2) = side_of(object.y1, object.y2);
@@ -242,9 +242,9 @@ class VocReader {
             k < masks.size())
           masks[k] = std::move(mask);
         else
-          tell(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
+          add_finding(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
     } catch (const Error& problem) {
-      tell(findings(), kMaskUnreadable, place, 0, problem.what());
+      add_finding(findings(), kMaskUnreadable, place, 0, problem.what());
     }
     return masks;
   }

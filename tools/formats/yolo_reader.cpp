@@ -62,7 +62,7 @@ std::vector<Place> listed_images(const Listing& folder, const Place& list,
       if (found.empty() && folder.has_file(place)) found = place;
     }
     if (found.empty())
-      tell(findings, kLabelWithoutImage, list, number, std::string(line));
+      add_finding(findings, kLabelWithoutImage, list, number, std::string(line));
     else
       files.push_back(found);
   }
@@ -136,9 +136,9 @@ class YoloReader {
     if (std::ranges::none_of(split.files, [&](const Place& image) {
           return folder_.has_file(label_place(image));
         })) {
-      tell(findings, kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
-           fmt::format("none of the {} images of split '{}' has a label file", split.files.size(),
-                       split.name));
+      add_finding(findings, kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
+                  fmt::format("none of the {} images of split '{}' has a label file",
+                              split.files.size(), split.name));
       return;
     }
     const auto position = builder_.split(split.name, split.images);
@@ -156,11 +156,11 @@ class YoloReader {
       for (const auto& name : folder_.files(folder, ".txt")) {
         const auto label = joined_place(folder, name);
         if (!taken_.contains(label) && !is_list_of_names(name))
-          tell(findings, kLabelWithoutImage, label, 0);
+          add_finding(findings, kLabelWithoutImage, label, 0);
       }
     if (data_.names.empty())
-      tell(findings, kNamesMissing, folder_.root().string(), 0,
-           fmt::format("classes 0 to {}", most_));
+      add_finding(findings, kNamesMissing, folder_.root().string(), 0,
+                  fmt::format("classes 0 to {}", most_));
     return std::move(builder_).finish();
   }
 
@@ -169,7 +169,7 @@ class YoloReader {
     auto& findings = builder_.findings();
     if (!folder_.has_file(label)) {
       const auto open = builder_.add_image(split, image, {}, {image});
-      if (open) tell(findings, kImageUnlabelled, image, 0);
+      if (open) add_finding(findings, kImageUnlabelled, image, 0);
       return;
     }
     YoloFile file;
@@ -181,7 +181,8 @@ class YoloReader {
     }
     const auto open = builder_.add_image(split, image, {}, {label});
     if (!open) return;
-    for (const auto& [line, why] : file.faults) tell(findings, kLabelUnreadable, label, line, why);
+    for (const auto& [line, why] : file.faults)
+      add_finding(findings, kLabelUnreadable, label, line, why);
     for (const auto& one : file.labels) add(*open, one, label);
   }
 
@@ -191,14 +192,14 @@ class YoloReader {
     constexpr long long kMostUnnamed = 10'000;
     if (label.category < 0 ||
         label.category >= (is_named ? std::ssize(data_.names) : kMostUnnamed)) {
-      tell(findings, kClassUnknown, file, label.line,
-           fmt::format("class {}, but {}", label.category,
-                       is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
-                                              data_.names.size(), data_.names.size() - 1)
-                                : "class numbers start at 0"));
+      add_finding(findings, kClassUnknown, file, label.line,
+                  fmt::format("class {}, but {}", label.category,
+                              is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
+                                                     data_.names.size(), data_.names.size() - 1)
+                                       : "class numbers start at 0"));
       return;
     }
-    if (label.has_keypoints) tell(findings, kKeypointsDropped, file, label.line);
+    if (label.has_keypoints) add_finding(findings, kKeypointsDropped, file, label.line);
     const auto k = static_cast<int>(label.category);
     if (!is_named) most_ = std::max(most_, k);
     while (static_cast<int>(builder_.category_count()) <= k)
