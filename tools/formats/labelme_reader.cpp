@@ -22,7 +22,7 @@ constexpr coco::FindingKind kPointsDropped{
     "label-no-area", coco::Severity::warning, "shapes without area, such as points and lines",
     "they are skipped; supported shapes are polygon, rectangle, circle and mask"};
 
-std::vector<Place> json_files(const Listing& folder) {
+std::vector<RelativePath> json_files(const Listing& folder) {
   auto files = folder.all_files(".json");
   std::ranges::sort(files);
   return files;
@@ -41,7 +41,7 @@ class LabelMeReader {
     builder_.sort_categories();
   }
 
-  void read(const Place& label) {
+  void read(const RelativePath& label) {
     auto& findings = builder_.findings();
     LabelMeFile file;
     try {
@@ -103,7 +103,7 @@ class LabelMeReader {
 
 }  // namespace
 
-std::optional<std::string> look_labelme(const Listing& folder) {
+std::optional<std::string> detect_labelme(const Listing& folder) {
   constexpr std::size_t kMostLookedAt = 10;
   const auto files = json_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)

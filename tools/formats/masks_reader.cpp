@@ -31,13 +31,13 @@ constexpr std::uint32_t kFirstCity = 24, kCityFactor = 1000;
 
 /// A mask file, decoded.
 struct ReadMask {
-  Place place;
+  RelativePath place;
   ImageSize size;
   std::map<std::uint32_t, coco::Rle> values;
   std::string fault;  // reason why the mask is unusable; empty = none
 };
 
-ReadMask read_mask(const Listing& folder, const Place& place) {
+ReadMask read_mask(const Listing& folder, const RelativePath& place) {
   ReadMask mask{.place = place};
   try {
     const auto picture = read_png_values(folder.path(place));
@@ -61,7 +61,7 @@ struct NamedValue {
   bool crowd = false;
 };
 
-using NamedValues = std::map<std::pair<Place, std::uint32_t>, NamedValue>;
+using NamedValues = std::map<std::pair<RelativePath, std::uint32_t>, NamedValue>;
 
 NamedValues named_values(const Listing& folder, coco::Findings& findings) {
   NamedValues named;
@@ -87,7 +87,7 @@ coco::Rle joined_mask(const std::map<std::uint32_t, coco::Rle>& values) {
 }
 
 /// Returns "Maine_Coon" for "Maine_Coon_12".
-std::string breed_of(const Place& image) {
+std::string breed_of(const RelativePath& image) {
   auto name = stem_of(image);
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0)
     name.pop_back();
@@ -112,7 +112,7 @@ class MasksReader {
     for (const auto& place : files_.without_image)
       add_finding(findings, kLabelWithoutImage, place, 0);
     for (const auto& image : files_.unmasked) add_finding(findings, kImageUnannotated, image, 0);
-    std::vector<const std::pair<const Place, std::vector<Place>>*> images;
+    std::vector<const std::pair<const RelativePath, std::vector<RelativePath>>*> images;
     for (const auto& one : files_.masks) images.push_back(&one);
     std::vector<std::vector<ReadMask>> masks(images.size());
     tbb::parallel_for(std::size_t{0}, images.size(), [&](std::size_t i) {
@@ -135,7 +135,7 @@ class MasksReader {
     return true;
   }
 
-  void add_image(const Place& image, std::vector<ReadMask>& masks) {
+  void add_image(const RelativePath& image, std::vector<ReadMask>& masks) {
     auto& findings = builder_.findings();
     auto name = split_of_path(image);
     if (name == kWhole && !masks.empty()) name = split_of_path(masks[0].place);
@@ -165,7 +165,7 @@ class MasksReader {
     }
   }
 
-  void add_objects(const OpenImage& open, const Place& image, ReadMask& mask) {
+  void add_objects(const OpenImage& open, const RelativePath& image, ReadMask& mask) {
     const auto usual = classes_.size() == 1 ? classes_[0] : std::string("object");
     switch (files_.kind) {
       case MaskKind::objects: {
@@ -215,8 +215,8 @@ class MasksReader {
     }
   }
 
-  void add(const OpenImage& image, const std::string& category, coco::Rle mask, const Place& place,
-           bool crowd) {
+  void add(const OpenImage& image, const std::string& category, coco::Rle mask,
+           const RelativePath& place, bool crowd) {
     builder_.add(image,
                  {.category = builder_.category(category),
                   .shape = std::move(mask),
@@ -235,11 +235,11 @@ class MasksReader {
 
 }  // namespace
 
-std::optional<std::string> look_masks(const Listing& folder) {
+std::optional<std::string> detect_masks(const Listing& folder) {
   const auto places = mask_places(folder);
   if (places.empty()) return {};
   const auto files = find_masks(folder);
-  if (files.masks.empty() || (files.kind == MaskKind::voc && look_voc(folder))) return {};
+  if (files.masks.empty() || (files.kind == MaskKind::voc && detect_voc(folder))) return {};
   return fmt::format("{} in mask folders, such as {}", counted(std::ssize(places), "PNG file"),
                      places[0]);
 }

@@ -48,14 +48,14 @@ int SetBuilder::category(std::string_view name) {
   return position;
 }
 
-std::size_t SetBuilder::split(std::string_view name, const Place& images) {
+std::size_t SetBuilder::split(std::string_view name, const RelativePath& images) {
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].name == name) return i;
   parts_.push_back({.name = std::string(name), .images = folder_.path(images).lexically_normal()});
   return parts_.size() - 1;
 }
 
-std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& file,
+std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const RelativePath& file,
                                                std::optional<ImageSize> annotated,
                                                LabelPlace label) {
   mark(file);
