@@ -148,12 +148,12 @@ report::Picture picture_of(const Source<Sample>& source, const SeenData& data,
         coverage[image.first + k].match == MatchKind::nothing)
       picture.shapes[k].note = "no anchor";
   const auto known = extremes_of(data, image, coverage);
-  picture.figures = {{"objects", known.objects}};
+  picture.metrics = {{"objects", known.objects}};
   if (known.objects > 0) {
-    picture.figures.emplace_back("smallest px", known.smallest);
-    picture.figures.emplace_back("largest px", known.largest);
+    picture.metrics.emplace_back("smallest px", known.smallest);
+    picture.metrics.emplace_back("largest px", known.largest);
   }
-  if (!coverage.empty()) picture.figures.emplace_back("beyond anchors", known.unreached);
+  if (!coverage.empty()) picture.metrics.emplace_back("beyond anchors", known.unreached);
   return picture;
 }
 
