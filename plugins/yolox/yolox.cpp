@@ -164,22 +164,22 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
   const auto cells = rows.remainder(grid.strides.size(0));
   const auto corners = grid.corners.index_select(0, cells),
              strides = grid.strides.index_select(0, cells);
-  const auto predicted = all.boxes.view({-1, 4}).index_select(0, rows);
+  const auto foreground_boxes = all.boxes.view({-1, 4}).index_select(0, rows);
   const auto is_object = at::zeros_like(predicted.objects).view(-1).index_fill_(0, rows, 1);
   const auto logits = all.classes.view({-1, classes_}).index_select(0, rows);
   const auto class_target = at::zeros_like(logits.detach())
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
   LossSums losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(predicted, corners, strides), targets),
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(foreground_boxes, corners, strides), targets),
        divisor},
       {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), divisor},
       {"loss_cls", binary_cross_entropy_sum(logits, class_target), divisor}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
   losses.push_back({"loss_l1",
-                    with_l1 ? smooth_l1_sum(predicted, encoded(targets, corners, strides), 0)
-                            : at::zeros({}, predicted.options().requires_grad(false)),
+                    with_l1 ? smooth_l1_sum(foreground_boxes, encoded(targets, corners, strides), 0)
+                            : at::zeros({}, foreground_boxes.options().requires_grad(false)),
                     divisor});
   return losses;
 }
