@@ -72,7 +72,7 @@ class WriteReport final : public Callback, public ReadsMetrics {
     std::filesystem::path folder;
     std::optional<DataSplit> split;  // validation split, whose annotations are in memory
     // End of the training, not yet in record.json.
-    std::optional<std::pair<report::Standing, std::string>> ending;
+    std::optional<std::pair<report::RecordedState, std::string>> ending;
     // Last metrics, which may not yet be in metrics.jsonl.
     std::vector<std::pair<Moment, Scalars>> last;
   };
@@ -83,13 +83,14 @@ class WriteReport final : public Callback, public ReadsMetrics {
     return job;
   }
 
-  static std::pair<report::Standing, std::string> ending_of(const TrainState& state) {
+  static std::pair<report::RecordedState, std::string> ending_of(const TrainState& state) {
     const auto at = fmt::format("after step {}", state.at.step);
     if (!state.failure.empty())
-      return {report::Standing::broken, fmt::format("failed {}: {}", at, state.failure)};
+      return {report::RecordedState::broken, fmt::format("failed {}: {}", at, state.failure)};
     if (!state.stop_reason().empty())
-      return {report::Standing::stopped, fmt::format("stopped by {} {}", state.stop_reason(), at)};
-    return {report::Standing::done, "done " + at};
+      return {report::RecordedState::stopped,
+              fmt::format("stopped by {} {}", state.stop_reason(), at)};
+    return {report::RecordedState::done, "done " + at};
   }
 
   bool is_writing() const {
@@ -100,11 +101,11 @@ class WriteReport final : public Callback, public ReadsMetrics {
   static void write(const Job& job) try {
     report::RunFiles run = report::read_run_files(job.folder);
     for (const auto& [of, scalars] : job.last) add_missing(run.metrics, of, scalars);
-    if (job.ending) std::tie(run.standing, run.standing_text) = *job.ending;
+    if (job.ending) std::tie(run.state, run.state_text) = *job.ending;
     report::ReportOptions options;
     // Confidence intervals are the most expensive part; only a training that is done waits for
     // them.
-    if (!job.ending || job.ending->first != report::Standing::done) options.draws = 0;
+    if (!job.ending || job.ending->first != report::RecordedState::done) options.draws = 0;
     if (!job.ending) options.threads = 1;
     if (job.split)
       options.truth = [&](const report::RunFiles& files) {

@@ -70,7 +70,7 @@ class ValidationLoss final : public Callback,
     const auto wanted = (images_ + share.ranks - 1 - share.rank) / share.ranks;
     const auto measure = [&](const Batch& batch) {
       const auto number = std::ssize(own) * share.ranks + share.rank;
-      const auto losses = state.model.losses(batch, {.step = number, .measured_only = true});
+      const auto losses = state.model.losses(batch, {.step = number, .without_training = true});
       std::vector<at::Tensor> values;
       for (const auto& [name, loss] : losses) values.push_back(loss.reshape({}));
       DeviceNumbers numbers(at::stack(values));

@@ -46,7 +46,7 @@ void add_force_flag(CLI::App& command, bool& force) {
                    "use weights even if they contradict the configuration or are not finite");
 }
 
-Insistence insistence(bool force) { return {force, "--force-weights"}; }
+ForceWeights force_weights(bool force) { return {force, "--force-weights"}; }
 
 void ModelArguments::add_to(CLI::App& command) {
   command
@@ -87,7 +87,7 @@ ModelArguments::Loaded ModelArguments::load(const std::function<void(Config&)>& 
   if (change) change(tree);
   load_plugins(tree);
   if (alone) provide_detector(file, tree);
-  return {resolve(std::move(tree)), {file, insistence(force)}};
+  return {resolve(std::move(tree)), {file, force_weights(force)}};
 }
 
 }  // namespace millrace::cli

@@ -37,8 +37,8 @@ struct ModelArguments {
               const Cluster& cluster = Cluster::alone()) const;
 };
 
-/// Adds the flag --force-weights, whose value is passed to `insistence`.
+/// Adds the flag --force-weights, whose value is passed to `force_weights`.
 void add_force_flag(CLI::App& command, bool& force);
-Insistence insistence(bool force);
+ForceWeights force_weights(bool force);
 
 }  // namespace millrace::cli

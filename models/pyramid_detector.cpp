@@ -76,20 +76,20 @@ std::vector<std::string> PyramidDetector::check_facts(const TrainingFacts& facts
   return warnings;
 }
 
-Features PyramidDetector::features(const Batch& batch, const NormPass& pass,
+Features PyramidDetector::features(const Batch& batch, const NormMode& mode,
                                    cv::Size padded) const {
-  Features features{(*pyramid_)(batch, pass, padded),
+  Features features{(*pyramid_)(batch, mode, padded),
                     {std::max(batch.height, padded.height), std::max(batch.width, padded.width)},
                     {},
-                    pass,
+                    mode,
                     nullptr};
   for (const auto& image : batch.images) features.sizes.emplace_back(image.height, image.width);
   return features;
 }
 
 LossSums PyramidDetector::compute_losses(const Batch& batch, const StepInfo& step) {
-  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
-  const auto features = this->features(batch, pass, step.padded);
+  const NormMode mode{.training = !step.without_training, .ranks = step.ranks};
+  const auto features = this->features(batch, mode, step.padded);
   return head_losses(features, truths_of(batch, features.maps[0].device()), step);
 }
 
@@ -98,8 +98,8 @@ std::vector<Found> PyramidDetector::find_in_views(const Batch& batch, std::vecto
       labels(batch.size());
   std::size_t bytes = 0;
   for (const auto& view : views_) {
-    const auto changed = seen(batch, view);
-    auto features = this->features(changed, NormPass{});
+    const auto changed = apply_view(batch, view);
+    auto features = this->features(changed, NormMode{});
     const auto found = find(features);
     for (const auto& map : features.maps) bytes += map.nbytes();
     if (bytes <= kKeptBytes) kept.push_back(std::move(features));
@@ -124,11 +124,11 @@ at::Tensor PyramidDetector::masks_in_views(const Batch& batch, const std::vector
   at::Tensor sum;
   for (std::size_t v = 0; v < views_.size(); ++v) {
     const auto& view = views_[v];
-    const auto changed = seen(batch, view);
+    const auto changed = apply_view(batch, view);
     auto moved = found;
     for (std::size_t i = 0; i < batch.size(); ++i)
       moved[i].boxes = into_view(found[i].boxes, batch.images[i], changed.images[i], view);
-    auto mask = masks(v < kept.size() ? kept[v] : features(changed, NormPass{}), moved);
+    auto mask = masks(v < kept.size() ? kept[v] : features(changed, NormMode{}), moved);
     if (!mask.defined()) return {};
     if (view.flipped) mask = mask.flip(2);
     sum = sum.defined() ? sum + mask : mask;
@@ -142,13 +142,13 @@ std::vector<std::vector<DetectedObject>> PyramidDetector::find_objects(const Bat
                                                                        DetectionNotes* notes) {
   const at::NoGradGuard no_grad;
   if (has_one_view()) {
-    auto features = this->features(batch, NormPass{});
-    Noted noted;
-    if (notes) features.noted = &noted;
+    auto features = this->features(batch, NormMode{});
+    DetectionIntermediates intermediates;
+    if (notes) features.intermediates = &intermediates;
     const auto found = find(features);
     if (notes)
-      *notes = {in_original_pixels(batch, noted.proposals, {}, mask_paste_),
-                in_original_pixels(batch, noted.raw, {}, mask_paste_)};
+      *notes = {in_original_pixels(batch, intermediates.proposals, {}, mask_paste_),
+                in_original_pixels(batch, intermediates.raw, {}, mask_paste_)};
     return in_original_pixels(batch, found, masks(features, found), mask_paste_);
   }
   std::vector<Features> kept;
@@ -173,7 +173,7 @@ onnx::Objects PyramidDetector::add_nodes(const onnx::Images& images, bool pasted
   std::vector<ViewNodes> views;
   std::vector<onnx::Value> boxes, scores, labels;
   for (const auto& view : views_) {
-    views.push_back(seen(images, padded, view));
+    views.push_back(apply_view(images, padded, view));
     const auto& own = views.back();
     features.push_back({(*pyramid_)(own.pixels, own.sizes, one_view ? padded : own.padded),
                         one_view ? padded : own.padded, limits_of(own.sizes)});

@@ -64,7 +64,7 @@ struct PyramidDetectorOptions {
 };
 
 /// The intermediate results of DetectionNotes for each image, in the pixels of the network's input.
-struct Noted {
+struct DetectionIntermediates {
   std::vector<Found> proposals, raw;
 };
 
@@ -75,8 +75,9 @@ struct Features {
   std::vector<at::Tensor> maps;                  // fine to coarse, each (N, C, H_l, W_l)
   std::pair<std::int64_t, std::int64_t> padded;  // (height, width) of the input
   std::vector<ImageSize> sizes;                  // (N)
-  NormPass pass;
-  Noted* noted = nullptr;  // receives the intermediate results of `find`; nullptr = not wanted
+  NormMode mode;
+  DetectionIntermediates* intermediates =
+      nullptr;  // receives the intermediate results of `find`; nullptr = not wanted
 };
 
 /// The features of a batch as values of an ONNX graph.
@@ -138,7 +139,7 @@ class PyramidDetector : public Detector {
   /// The side M of the masks.
   virtual std::int64_t mask_cells() const { return 0; }
 
-  Features features(const Batch& batch, const NormPass& pass, cv::Size padded = {}) const;
+  Features features(const Batch& batch, const NormMode& mode, cv::Size padded = {}) const;
   /// Detects in all views. Appends the features of the first views to `kept`, as many as fit in
   /// kKeptBytes.
   std::vector<Found> find_in_views(const Batch& batch, std::vector<Features>& kept);

@@ -25,7 +25,7 @@ void StepNumbers::queue(const at::Tensor& measured, const at::Tensor& moved) {
   decisive_ = at::stack(all);
   if (measured.numel() > 0) decisive_ = at::cat({decisive_, measured});
   std::vector<at::Tensor> more;
-  for (const auto& own : figures_)
+  for (const auto& own : metrics_)
     for (const auto& number : own.numbers())
       if (is_there(number)) more.push_back(number);
   if (moved.defined()) more.push_back(moved);
@@ -47,11 +47,11 @@ std::pair<std::vector<StepReport>, bool> StepNumbers::read() {
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(decisive_.numel());
   reports[0].measured.assign(next, end);
   next = end;
-  for (std::size_t number = 0; number < figures_.size(); ++number) {
+  for (std::size_t number = 0; number < metrics_.size(); ++number) {
     std::vector<double> values;
-    for (const auto& value : figures_[number].numbers())
+    for (const auto& value : metrics_[number].numbers())
       values.push_back(is_there(value) ? *next++ : value.item<double>());
-    reports[number].figures = figures_[number].sums(values.data());
+    reports[number].metrics = metrics_[number].sums(values.data());
   }
   return {std::move(reports), next != all.end() && *next != 0};
 }

@@ -1,4 +1,4 @@
-// Losses, norms and figures of a step, transferred from the device to the host in one copy.
+// Losses, norms and metrics of a step, transferred from the device to the host in one copy.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,18 +16,18 @@
 
 namespace millrace {
 
-/// Collects losses and figures of micro-batches by number (MicroBatchGroup). Threads may add
+/// Collects losses and metrics of micro-batches by number (MicroBatchGroup). Threads may add
 /// different micro-batches concurrently.
 class StepNumbers {
  public:
   /// `title`: the detector's title, borrowed.
-  StepNumbers(const std::string& title, std::size_t micro_batches, bool with_figures)
-      : title_(title), losses_(micro_batches), figures_(with_figures ? micro_batches : 0) {}
+  StepNumbers(const std::string& title, std::size_t micro_batches, bool with_metrics)
+      : title_(title), losses_(micro_batches), metrics_(with_metrics ? micro_batches : 0) {}
 
   void add(std::size_t number, const Losses& losses);
 
-  /// Returns the figures of a micro-batch to fill in; nullptr if figures are not requested.
-  Figures* figures(std::size_t number) { return figures_.empty() ? nullptr : &figures_[number]; }
+  /// Returns the metrics of a micro-batch to fill in; nullptr if metrics are not requested.
+  Metrics* metrics(std::size_t number) { return metrics_.empty() ? nullptr : &metrics_[number]; }
 
   /// Queues the transfer. `measured`: result of Optimizer::measure. `moved`: one number, or
   /// undefined. Throws Error if the micro-batches have different losses.
@@ -51,7 +51,7 @@ class StepNumbers {
 
   const std::string& title_;
   std::vector<Losses> losses_;  // losses by number; those of successive batches are appended
-  std::vector<Figures> figures_;
+  std::vector<Metrics> metrics_;
   std::atomic<std::size_t> count_ = 0;
   at::Tensor decisive_;  // all losses, then all norms
   std::optional<DeviceNumbers> numbers_;

@@ -10,10 +10,10 @@
 #include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
-inline auto members(FigureSums& sums) { return std::tie(sums.name, sums.part, sums.whole); }
+inline auto members(MetricSums& sums) { return std::tie(sums.name, sums.part, sums.whole); }
 
 inline auto members(StepReport& report) {
-  return std::tie(report.losses, report.figures, report.measured, report.gradients,
+  return std::tie(report.losses, report.metrics, report.measured, report.gradients,
                   report.statistics, report.statistics_alone);
 }
 
@@ -50,7 +50,7 @@ StepReport over_all_ranks(const Cluster& cluster, std::vector<StepReport> mine,
       [](StepReport total, const StepReport& more) {
         for (std::size_t i = 0; i < total.losses.size(); ++i)
           total.losses[i].second += more.losses[i].second;
-        for (const auto& figure : more.figures) add(total.figures, figure);
+        for (const auto& metric : more.metrics) add(total.metrics, metric);
         total.statistics_alone |= more.statistics_alone;
         return total;
       });

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/models/detector/figures.h"
+#include "millrace/models/detector/metrics.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/metrics.h"
 
@@ -12,7 +12,7 @@ namespace millrace {
 
 struct StepReport {
   Scalars losses;
-  std::vector<FigureSums> figures;
+  std::vector<MetricSums> metrics;
   std::vector<double> measured;  // numbers of Optimizer::measure; those of rank 0 are used
   std::string gradients;  // one character per trained parameter: '1' if it has a gradient, else '0'
   std::string statistics;         // bytes of the running statistics; empty = unchanged by the step
@@ -20,7 +20,7 @@ struct StepReport {
 };
 
 /// Combines the reports of all ranks in one exchange; the result is the same on every rank. `mine`:
-/// reports by micro-batch; the first also holds the values of the whole rank. Losses and figures
+/// reports by micro-batch; the first also holds the values of the whole rank. Losses and metrics
 /// are added as a tree over all micro-batches. A parameter has a gradient if it has one on any
 /// rank, and `statistics_alone` is true if it is on any rank. Norms and statistics are those of
 /// rank 0. Throws Error beginning with `title` if the detectors returned different losses.

@@ -351,12 +351,12 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   training_step_.optimizer().set_options(state_.hyper.applied_to(plan_.optimizer));
   state_.lr = schedule_.rate({at.progress, at.step, at.images}) * state_.hyper.at("lr_factor") *
               at.rate_factor;
-  Figures figures;
+  Metrics metrics;
   const StepInfo info{
       .seed = static_cast<std::uint64_t>(plan_.train.seed),
       .step = at.step,
       .progress = at.progress,
-      .figures = std::exchange(state_.requests_.figures, false) ? &figures : nullptr};
+      .metrics = std::exchange(state_.requests_.figures, false) ? &metrics : nullptr};
   const auto scale = at.loss_scale;
   memory_.before_step();
   auto end = [&] {
@@ -391,7 +391,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   } else {
     reject_step(at,
                 {.info = info,
-                 .with_figures = info.figures != nullptr,
+                 .with_figures = info.metrics != nullptr,
                  .lr = state_.lr,
                  .loss_scale = scale,
                  .hyper = state_.hyper.changed(),

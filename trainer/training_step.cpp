@@ -94,15 +94,15 @@ void TrainingStep::run(
   MicroBatchSum statistics(side_by_side, rank_sum_);
   side_by_side.run([&](std::size_t member) {
     auto info = group.members[member].info;
-    info.figures = nullptr;
+    info.metrics = nullptr;
     if (buckets_) info.ranks = &statistics;
     compute(side_by_side, member, info);
   });
   moves_sums_ |= statistics.has_moved_statistics();
 }
 
-std::vector<Counts> TrainingStep::count(const MicroBatchGroup& group, StepPasses& passes) {
-  std::vector<Counts> counts(group.members.size());
+std::vector<LossDivisors> TrainingStep::count(const MicroBatchGroup& group, StepPasses& passes) {
+  std::vector<LossDivisors> counts(group.members.size());
   run(group, [&](MicroBatches&, std::size_t member, const StepInfo& info) {
     const at::NoGradGuard no_graph;
     StepPasses::Pass forward(passes, group.first + member, StepPasses::forward);
@@ -123,7 +123,7 @@ void TrainingStep::add_gradients(const Groups& groups, double factor, StepNumber
     if (buckets_) buckets_->begin_group(group.first, group.is_last);
     run(group, [&](MicroBatches& side_by_side, std::size_t member, StepInfo info) {
       const auto number = group.first + member;
-      info.figures = numbers.figures(number);
+      info.metrics = numbers.metrics(number);
       StepPasses::Pass forward(passes, number, StepPasses::forward);
       const auto sums = [&] {
         const ComputeIn precision(type_, device_.type(), /*keeps_casts=*/cut_.images == 0);
@@ -131,9 +131,9 @@ void TrainingStep::add_gradients(const Groups& groups, double factor, StepNumber
       }();
       if (&group == &groups.front())
         side_by_side.join("counts of the losses", counts_of(sums),
-                          [&](const std::vector<Counts>& all) {
+                          [&](const std::vector<LossDivisors>& all) {
                             totals.complete(all);
-                            return Counts();
+                            return LossDivisors();
                           });
       const auto losses = totals.means(sums);
       numbers.add(number, losses);
@@ -177,7 +177,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   const bool scaled = type_ == at::kHalf;
   const double factor = !scaled ? 1 : static_scale_ > 0 ? static_scale_ : scale.factor;
   const auto micro_batches = count_numbers(groups);
-  StepNumbers numbers(model_.title(), micro_batches, groups[0].members[0].info.figures != nullptr);
+  StepNumbers numbers(model_.title(), micro_batches, groups[0].members[0].info.metrics != nullptr);
   StepPasses passes(micro_batches, device_.type());
 
   // Micro-batches, sums over ranks, clipping and optimizer are all queued on a device.
@@ -201,7 +201,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   for (const auto& [name, loss] : report.losses) say(name, loss), whole += loss;
   say("loss", whole);
   if (scaled) say("loss_scale", factor, FigureKind::last);
-  for (const auto& [name, share] : quotients(report.figures)) say(name, share);
+  for (const auto& [name, share] : metric_values(report.metrics)) say(name, share);
   for (const auto& [name, loss] : report.losses) {
     if (std::isfinite(loss)) continue;
     end.rejected =

@@ -30,7 +30,7 @@ class StepNumbers;
 class StepPasses;
 
 struct StepEnd {
-  StepFigures scalars;    // losses, their sum, gradient norm and requested figures
+  StepFigures scalars;    // losses, their sum, gradient norm and requested metrics
   std::string rejected;   // reason for which nothing was changed; empty = the step was taken
   bool overflow = false;  // true if rejected because of the loss scale, which has been lowered
   /// Seconds waiting for other ranks' gradients after the backward pass; on a GPU, the time of its
@@ -58,14 +58,14 @@ class TrainingStep {
   /// Takes one step at learning rate `lr` over all `batches` of every rank, cut into micro-batches
   /// (cut_into_micro_batches). Each micro-batch is computed alone. Gradients of a rank are summed
   /// in the order documented at MicroBatchGroup. Over the ranks they are summed as the same tree
-  /// with train.micro_batch, else in the fastest order; losses and figures are summed in the same
+  /// with train.micro_batch, else in the fastest order; losses and metrics are summed in the same
   /// way. Losses are divided by totals over the whole step (StepTotals): unless the detector can
   /// count without one, micro-batches after the first group need an additional forward pass without
   /// gradients.
   ///
   /// Every rank gets the same scalars, decisions and values, bit for bit. A step with a loss or
   /// gradient that is not finite changes only `scale`. The fields of `info` that differ between
-  /// micro-batches are set here. A device is waited for once: for losses, figures and gradient
+  /// micro-batches are set here. A device is waited for once: for losses, metrics and gradient
   /// norms together. With one rank, the new values are queued before that (except with LARS and
   /// LARC), and the device itself skips them if the step is bad. `places`: agreed places of these
   /// batches. REQUIRES: every batch has an image, which Partial::wrap ensures.
@@ -92,7 +92,7 @@ class TrainingStep {
            const std::function<void(MicroBatches& side_by_side, std::size_t member,
                                     const StepInfo& info)>& compute);
   /// Counts of the group's losses, computed without gradients.
-  std::vector<Counts> count(const MicroBatchGroup& group, StepPasses& passes);
+  std::vector<LossDivisors> count(const MicroBatchGroup& group, StepPasses& passes);
   /// Number of members of a group that are computed at the same time.
   std::size_t at_once() const;
   /// Waits for the sums of gradients over the ranks and sets them as gradients of all parameters,

@@ -21,7 +21,7 @@ struct ConvertArguments {
 int convert(const ConvertArguments& arguments) {
   const auto& scheme = scheme_named(arguments.names);
   const auto done =
-      convert_weights(arguments.in, arguments.out, scheme, insistence(arguments.force));
+      convert_weights(arguments.in, arguments.out, scheme, force_weights(arguments.force));
   if (done.assumed_background)
     log_warning(
         "{} does not record whether the background class is first or last; assuming the order of "

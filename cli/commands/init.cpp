@@ -228,7 +228,7 @@ class Init {
     report_.json["step_s"] = time.step_s;
     report_.json["step_cpu_s"] = time.cpu_s;
     report_.json["training_s"] = whole_s.all;
-    report_.say("look first at", advice::first_sign(plan, draft_.network.start, images));
+    report_.say("look first at", advice::first_check_text(plan, draft_.network.start, images));
   }
 
   void say_next() {

@@ -76,9 +76,9 @@ void choose(advice::Draft& draft, const SourceData& data) {
   for (std::size_t k = 0; k < train.classes.size(); ++k)
     draft.classes.emplace_back(train.classes[k], counts[k].objects);
   for (const double count : objects_per_image(original))
-    draft.most_objects = std::max(draft.most_objects, static_cast<std::size_t>(count));
+    draft.max_objects = std::max(draft.max_objects, static_cast<std::size_t>(count));
   for (const auto& image : val.annotations->images)
-    draft.most_objects = std::max<std::size_t>(draft.most_objects, image.count);
+    draft.max_objects = std::max<std::size_t>(draft.max_objects, image.count);
   draft.limited = coco::text(limit_cost(val, {}));
   draft.train = text_of_split(data.train, original.images.size());
   draft.val = text_of_split(*data.val, data.val->data->images.size());

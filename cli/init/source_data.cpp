@@ -15,7 +15,7 @@
 #include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/subset.h"
 #include "millrace/tools/data/checks.h"
-#include "millrace/tools/data/likeness.h"
+#include "millrace/tools/data/similarity.h"
 
 namespace millrace::cli {
 namespace {
@@ -180,8 +180,9 @@ Division divide(SourceData& data, std::uint64_t seed) {
   const auto& all = *data.train.data;
   const auto names = file_names(data.train);
   ImageProgress progress("comparing images", names.size());
-  const auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
-  const auto groups = advice::group_images(names, sketches);
+  const auto thumbprints =
+      advice::compute_thumbprints(as_data_split(data.train), std::ref(progress));
+  const auto groups = advice::group_images(names, thumbprints);
   std::vector<advice::SplitImage> images(all.images.size());
   for (std::size_t i = 0; i < images.size(); ++i) {
     std::set<std::size_t> classes;
@@ -216,10 +217,10 @@ std::optional<std::vector<std::string>> leaks(const SourceData& data) {
   const auto trained = file_names(data.train), evaluated = file_names(*data.val);
   if (trained.size() + evaluated.size() > kDecoded) return std::nullopt;
   ImageProgress progress("comparing images", trained.size() + evaluated.size());
-  auto sketches = advice::sketch_images(as_data_split(data.train), std::ref(progress));
-  const auto others = advice::sketch_images(as_data_split(*data.val), std::ref(progress));
-  sketches.insert(sketches.end(), others.begin(), others.end());
-  const auto groups = advice::copy_groups(sketches);
+  auto thumbprints = advice::compute_thumbprints(as_data_split(data.train), std::ref(progress));
+  const auto others = advice::compute_thumbprints(as_data_split(*data.val), std::ref(progress));
+  thumbprints.insert(thumbprints.end(), others.begin(), others.end());
+  const auto groups = advice::copy_groups(thumbprints);
   std::map<std::size_t, std::size_t> first;  // first train image of each group
   for (std::size_t i = 0; i < trained.size(); ++i) first.try_emplace(groups[i], i);
   std::vector<std::string> found;

@@ -65,7 +65,7 @@ report::Picture picture_of(const Batch& batch, std::size_t i, std::int64_t numbe
       .height = slot.height,
       .jpeg = report::thumbnail(slot_of(batch, i), kBatchBytes, kBatchThumbnail),
       .shapes = shapes_of(batch.objects[i], report::outline_tolerance(slot, kBatchThumbnail)),
-      .figures = {{"objects", static_cast<double>(std::ssize(batch.objects[i].boxes) - crowds)},
+      .metrics = {{"objects", static_cast<double>(std::ssize(batch.objects[i].boxes) - crowds)},
                   {"% padding", 100 * padding}},
       .tags = {fmt::format("batch {}", number)}};
   if (crowds > 0) picture.tags.push_back("with a crowd");

@@ -29,9 +29,9 @@ Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
   const auto of_kind = [](const std::string& name, const CoverageCounts& counted) -> Json {
     return {{"size", name},
             {"objects", counted.objects},
-            {"foreground", counted.reached[0]},
-            {"low_quality", counted.reached[1]},
-            {"none", counted.reached[2]},
+            {"foreground", counted.matched[0]},
+            {"low_quality", counted.matched[1]},
+            {"none", counted.matched[2]},
             {"recall50", counted.recall(0)},
             {"recall70", counted.recall(1)}};
   };

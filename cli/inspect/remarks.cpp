@@ -75,30 +75,30 @@ class Remarks {
   void anchors() {
     if (train_.coverage.empty()) return;
     const auto sums = summary(train_.data, train_.coverage);
-    const double below = 1 - sums.all.share(Reach::foreground);
+    const double below = 1 - sums.all.share(MatchKind::foreground);
     auto text = fmt::format(
         "{} of the objects have no anchor with an IoU of {:g} or more ({}), and {} are not learned "
         "by any anchor",
         percent_text(below), context_.foreground, context_.foreground_key,
-        percent_text(sums.all.share(Reach::nothing)));
+        percent_text(sums.all.share(MatchKind::nothing)));
     std::vector<double> missed;  // sizes of objects without a foreground anchor
     for (std::size_t i = 0; i < train_.coverage.size(); ++i)
-      if (train_.coverage[i].reach != Reach::foreground && !train_.data.objects[i].crowd)
+      if (train_.coverage[i].match != MatchKind::foreground && !train_.data.objects[i].crowd)
         missed.push_back(train_.data.objects[i].size());
     if (!missed.empty() && !context_.anchor_sizes.empty())
       text += fmt::format(
           ": the anchor sizes are {} pixels, and half of those objects are smaller than {}",
           list_text(context_.anchor_sizes), pixel_text(quantile(missed, .5)));
     constexpr double kFewLearned = 0.3, kManyLost = 0.02;  // fractions of the objects
-    const bool is_bad = 1 - below < kFewLearned || sums.all.share(Reach::nothing) > kManyLost;
+    const bool is_bad = 1 - below < kFewLearned || sums.all.share(MatchKind::nothing) > kManyLost;
     if (const auto& better = context_.better)
       all_.push_back(
           {"anchor-sizes",
            text + fmt::format(". With model.anchors.sizes = {}, {} would have one instead of {}. "
                               "Weights trained with other anchors must relearn this.",
                               list_text(better->sizes),
-                              percent_text(better->chosen.all.share(Reach::foreground)),
-                              percent_text(better->published.all.share(Reach::foreground))),
+                              percent_text(better->chosen.all.share(MatchKind::foreground)),
+                              percent_text(better->published.all.share(MatchKind::foreground))),
            is_bad ? warning : coco::Severity::note});
     else
       note("anchor-sizes", text +

@@ -38,7 +38,7 @@ ImageExtremes extremes_of(const SeenData& data, const SeenImage& image,
     one.smallest = one.smallest < 0 ? size : std::min(one.smallest, size);
     one.largest = std::max(one.largest, size);
     one.longest = std::max(one.longest, object.long_side() / std::max(1., object.short_side()));
-    if (!coverage.empty() && coverage[k].reach == Reach::nothing) ++one.unreached;
+    if (!coverage.empty() && coverage[k].match == MatchKind::nothing) ++one.unreached;
   }
   return one;
 }
@@ -145,15 +145,15 @@ report::Picture picture_of(const Source<Sample>& source, const SeenData& data,
   }
   for (std::size_t k = 0; !coverage.empty() && k < image.count; ++k)
     if (!data.objects[image.first + k].crowd && picture.shapes.size() == image.count &&
-        coverage[image.first + k].reach == Reach::nothing)
+        coverage[image.first + k].match == MatchKind::nothing)
       picture.shapes[k].note = "no anchor";
   const auto known = extremes_of(data, image, coverage);
-  picture.figures = {{"objects", known.objects}};
+  picture.metrics = {{"objects", known.objects}};
   if (known.objects > 0) {
-    picture.figures.emplace_back("smallest px", known.smallest);
-    picture.figures.emplace_back("largest px", known.largest);
+    picture.metrics.emplace_back("smallest px", known.smallest);
+    picture.metrics.emplace_back("largest px", known.largest);
   }
-  if (!coverage.empty()) picture.figures.emplace_back("beyond anchors", known.unreached);
+  if (!coverage.empty()) picture.metrics.emplace_back("beyond anchors", known.unreached);
   return picture;
 }
 

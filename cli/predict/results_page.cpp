@@ -110,8 +110,8 @@ report::Picture ResultsPage::picture(const PhotoResult& photo, std::vector<repor
     best = std::max(best, score);
   }
   for (auto& shape : annotated(photo)) picture.shapes.push_back(std::move(shape));
-  picture.figures = {{"objects", objects}, {"unsure", unsure}};
-  if (best > 0) picture.figures.emplace_back("best score", best);
+  picture.metrics = {{"objects", objects}, {"unsure", unsure}};
+  if (best > 0) picture.metrics.emplace_back("best score", best);
   if (objects == 0) picture.tags.emplace_back("nothing found");
   if (!photo.fault.empty()) picture.tags.emplace_back("failed");
   std::optional<cv::Size> annotated;

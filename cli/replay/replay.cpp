@@ -103,9 +103,9 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
   auto scale = record.loss_scale;
   const BadOperatorWatch watch(named_values(*model));
-  Figures figures;
+  Metrics metrics;
   auto info = record.info;
-  if (record.with_figures) info.figures = &figures;
+  if (record.with_figures) info.metrics = &metrics;
   const auto end = step(record.batches, info, record.lr, scale);
 
   print_formatted("step {}: {}\n", record.info.step + 1,

@@ -23,7 +23,7 @@ namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using report::Standing;
+using report::RecordedState;
 
 constexpr std::chrono::milliseconds kReadStatusEvery{50};
 constexpr double kPeriods = 3;       // without a file until a rank is silent
@@ -37,7 +37,7 @@ std::int64_t starts_of(const report::RunFiles& files) {
 }
 
 bool is_over(const report::RunFiles& files) {
-  return files.standing == Standing::done || files.standing == Standing::stopped;
+  return files.state == RecordedState::done || files.state == RecordedState::stopped;
 }
 
 double age_of(const Json& file) { return wall_clock() - file.value("written", 0.); }
@@ -114,11 +114,12 @@ RunState state_of(const report::RunFiles& files, const std::vector<std::pair<Jso
   const auto any = [&](Life life) {
     return std::ranges::any_of(ranks, [&](const auto& one) { return one.second == life; });
   };
-  if (is_over(files)) return files.standing == Standing::done ? RunState::done : RunState::stopped;
+  if (is_over(files))
+    return files.state == RecordedState::done ? RunState::done : RunState::stopped;
   if (any(Life::writes)) return RunState::training;
-  const bool is_locked = files.standing == Standing::training;
+  const bool is_locked = files.state == RecordedState::training;
   if (is_locked) return ranks.empty() ? RunState::starting : RunState::silent;
-  if (files.standing == Standing::unknown) return RunState::unknown;
+  if (files.state == RecordedState::unknown) return RunState::unknown;
   return any(Life::silent) ? RunState::silent : RunState::broken;
 }
 
@@ -227,7 +228,7 @@ RunStatus look_at_run(const fs::path& run, std::chrono::milliseconds timeout) {
   const auto any_writes = std::ranges::count(ranks, Life::writes, &std::pair<Json, Life>::second);
   if (!ranks.empty() && !has_ended && any_writes == 0) files = report::read_run_files(run);
   RunStatus status{.run = run,
-                   .standing = files.standing_text,
+                   .standing = files.state_text,
                    .log_end = files.log_end,
                    .patience_s = std::chrono::duration<double>(timeout).count()};
   for (const auto& [file, life] : ranks) {

@@ -146,7 +146,7 @@ class Centers final : public PyramidDetector {
     const auto& map = features.maps.front();
     const auto logits = centers_(map), sides = sides_(map);
     const auto targets = targets_of(truths, classes_, map.size(2), map.size(3));
-    const Count objects{"objects", static_cast<double>(targets.boxes.size(0))};
+    const LossDivisor objects{"objects", static_cast<double>(targets.boxes.size(0))};
 
     // Focal loss with a lower weight for cells near a centre.
     const auto p = at::sigmoid(logits);

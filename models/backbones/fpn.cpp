@@ -29,27 +29,27 @@ Fpn::Fpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, const No
 }
 
 template <class X>
-std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormPass& pass) const {
+std::vector<X> Fpn::operator()(const std::vector<X>& c, const NormMode& mode) const {
   std::vector<X> p(c.size());
   X inner;
   for (std::size_t level = c.size(); level-- > 0;) {
     AfterOf<X> coarser;
-    if (inner.defined()) coarser.add = upsampled(inner, c[level]);
-    inner = lateral_[level](c[level], pass, coarser);
-    p[level] = output_[level](inner, pass);
+    if (inner.defined()) coarser.add = upsample_like(inner, c[level]);
+    inner = lateral_[level](c[level], mode, coarser);
+    p[level] = output_[level](inner, mode);
   }
   if (top_ == FpnTop::pool) {
     p.push_back(max_pooled(p.back(), 1));
   } else {
     p.push_back(p6_(top_ == FpnTop::p5 ? p.back() : c.back()));
-    p.push_back(p7_(rectified(p.back())));
+    p.push_back(p7_(apply_relu(p.back())));
   }
   return p;
 }
 
 template std::vector<at::Tensor> Fpn::operator()(const std::vector<at::Tensor>&,
-                                                 const NormPass&) const;
+                                                 const NormMode&) const;
 template std::vector<onnx::Value> Fpn::operator()(const std::vector<onnx::Value>&,
-                                                  const NormPass&) const;
+                                                  const NormMode&) const;
 
 }  // namespace millrace

@@ -21,7 +21,7 @@ class Fpn {
   /// Takes C2..C5, or fewer up to C5; returns one level for each and then the coarser ones, (N,
   /// channels, H / stride, W / stride). X is at::Tensor, or onnx::Value in a graph.
   template <class X>
-  std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
+  std::vector<X> operator()(const std::vector<X>& c, const NormMode& mode) const;
 
  private:
   FpnTop top_ = FpnTop::pool;

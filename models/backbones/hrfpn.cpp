@@ -63,19 +63,19 @@ HrFpn::HrFpn(const Scope& scope, at::IntArrayRef in, std::int64_t channels, cons
 }
 
 template <class X>
-std::vector<X> HrFpn::operator()(const std::vector<X>& c, const NormPass& pass) const {
-  auto level = reduction_(joined(c), pass);
+std::vector<X> HrFpn::operator()(const std::vector<X>& c, const NormMode& mode) const {
+  auto level = reduction_(joined(c), mode);
   std::vector<X> p;
   for (const auto& output : output_) {
     if (!p.empty()) level = halved(level);
-    p.push_back(output(level, pass));
+    p.push_back(output(level, mode));
   }
   return p;
 }
 
 template std::vector<at::Tensor> HrFpn::operator()(const std::vector<at::Tensor>&,
-                                                   const NormPass&) const;
+                                                   const NormMode&) const;
 template std::vector<onnx::Value> HrFpn::operator()(const std::vector<onnx::Value>&,
-                                                    const NormPass&) const;
+                                                    const NormMode&) const;
 
 }  // namespace millrace

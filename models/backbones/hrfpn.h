@@ -23,7 +23,7 @@ class HrFpn {
   /// Takes four maps of strides 4, 8, 16, 32; returns P2..P6 or P3..P7, (N, channels, H / stride, W
   /// / stride). X is at::Tensor, or onnx::Value in a graph.
   template <class X>
-  std::vector<X> operator()(const std::vector<X>& c, const NormPass& pass) const;
+  std::vector<X> operator()(const std::vector<X>& c, const NormMode& mode) const;
 
  private:
   ConvNorm reduction_;

@@ -58,9 +58,9 @@ HrModule::HrModule(const Scope& scope, at::IntArrayRef channels, const NormOptio
 }
 
 template <class X>
-std::vector<X> HrModule::operator()(std::vector<X> x, const NormPass& pass) const {
+std::vector<X> HrModule::operator()(std::vector<X> x, const NormMode& mode) const {
   for (std::size_t branch = 0; branch < x.size(); ++branch)
-    x[branch] = through(branches_[branch], x[branch], pass);
+    x[branch] = through(branches_[branch], x[branch], mode);
   std::vector<X> sums;
   for (std::size_t to = 0; to < x.size(); ++to) {
     X sum;
@@ -68,12 +68,12 @@ std::vector<X> HrModule::operator()(std::vector<X> x, const NormPass& pass) cons
       auto y = x[from];
       const auto& way = ways_[to][from];
       for (std::size_t i = 0; i < way.size(); ++i)
-        y = way[i](y, pass,
+        y = way[i](y, mode,
                    {.activation = i + 1 < way.size() ? Activation::relu : Activation::none});
-      if (from > to) y = upsampled(y, x[to]);
+      if (from > to) y = upsample_like(y, x[to]);
       sum = sum.defined() ? sum + y : y;
     }
-    sums.push_back(rectified(sum));
+    sums.push_back(apply_relu(sum));
   }
   return sums;
 }
@@ -123,24 +123,24 @@ HrNet::HrNet(const Scope& scope, const PyramidOptions& options) {
 }
 
 template <class X>
-std::vector<X> HrNet::operator()(const X& x, const NormPass& pass) const {
+std::vector<X> HrNet::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
-  std::vector<X> maps = {through(layer1_, y, pass)};
+  for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
+  std::vector<X> maps = {through(layer1_, y, mode)};
   for (const auto& stage : stages_) {
     std::vector<X> entered;
     for (std::size_t branch = 0; branch < stage.entries.size(); ++branch) {
       const auto& from = maps[std::min(branch, maps.size() - 1)];
       const auto& entry = stage.entries[branch];
-      entered.push_back(entry ? (*entry)(from, pass, {.activation = Activation::relu}) : from);
+      entered.push_back(entry ? (*entry)(from, mode, {.activation = Activation::relu}) : from);
     }
     maps = std::move(entered);
-    for (const auto& module : stage.modules) maps = module(std::move(maps), pass);
+    for (const auto& module : stage.modules) maps = module(std::move(maps), mode);
   }
   return maps;
 }
 
-template std::vector<at::Tensor> HrNet::operator()(const at::Tensor&, const NormPass&) const;
-template std::vector<onnx::Value> HrNet::operator()(const onnx::Value&, const NormPass&) const;
+template std::vector<at::Tensor> HrNet::operator()(const at::Tensor&, const NormMode&) const;
+template std::vector<onnx::Value> HrNet::operator()(const onnx::Value&, const NormMode&) const;
 
 }  // namespace millrace

@@ -22,7 +22,7 @@ class HrModule {
   HrModule(const Scope& scope, at::IntArrayRef channels, const NormOptions& norm);
 
   template <class X>
-  std::vector<X> operator()(std::vector<X> x, const NormPass& pass) const;
+  std::vector<X> operator()(std::vector<X> x, const NormMode& mode) const;
 
  private:
   std::vector<ResidualStage> branches_;
@@ -39,7 +39,7 @@ class HrNet {
 
   /// Takes (N, 3, H, W), H and W multiples of 32; returns the four branches' maps, fine to coarse.
   template <class X>
-  std::vector<X> operator()(const X& x, const NormPass& pass) const;
+  std::vector<X> operator()(const X& x, const NormMode& mode) const;
 
   /// Channels of the four maps, e.g. 18, 36, 72, 144 for hrnet_w18.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }

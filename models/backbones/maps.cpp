@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-at::Tensor rectified(const at::Tensor& x) { return at::relu(x); }
-onnx::Value rectified(const onnx::Value& x) { return onnx::apply("Relu", x); }
+at::Tensor apply_relu(const at::Tensor& x) { return at::relu(x); }
+onnx::Value apply_relu(const onnx::Value& x) { return onnx::apply("Relu", x); }
 
 at::Tensor max_pooled(const at::Tensor& x, std::int64_t kernel) {
   return at::max_pool2d(x, kernel, 2, kernel / 2);
@@ -21,20 +21,20 @@ onnx::Value max_pooled(const onnx::Value& x, std::int64_t kernel) {
   return x.graph->add("MaxPool", {x}, how);
 }
 
-at::Tensor averaged(const at::Tensor& x) {
+at::Tensor average_pool(const at::Tensor& x) {
   return at::avg_pool2d(x, 2, 2, 0, /*ceil_mode=*/true, /*count_include_pad=*/false);
 }
-onnx::Value averaged(const onnx::Value& x) {
+onnx::Value average_pool(const onnx::Value& x) {
   return x.graph->add("AveragePool", {x},
                       {{"kernel_shape", onnx::Ints{2, 2}},
                        {"strides", onnx::Ints{2, 2}},
                        {"ceil_mode", std::int64_t{1}}});
 }
 
-at::Tensor upsampled(const at::Tensor& x, const at::Tensor& like) {
+at::Tensor upsample_like(const at::Tensor& x, const at::Tensor& like) {
   return at::upsample_nearest2d(x, {like.size(2), like.size(3)});
 }
-onnx::Value upsampled(const onnx::Value& x, const onnx::Value& like) {
+onnx::Value upsample_like(const onnx::Value& x, const onnx::Value& like) {
   return onnx::upsample_nearest(x, onnx::sides_of(like, 2, 4));
 }
 

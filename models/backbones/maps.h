@@ -11,19 +11,19 @@
 namespace millrace {
 
 /// Returns max(x, 0).
-at::Tensor rectified(const at::Tensor& x);
-onnx::Value rectified(const onnx::Value& x);
+at::Tensor apply_relu(const at::Tensor& x);
+onnx::Value apply_relu(const onnx::Value& x);
 
 /// Max pooling of kernel x kernel pixels with stride 2.
 at::Tensor max_pooled(const at::Tensor& x, std::int64_t kernel);
 onnx::Value max_pooled(const onnx::Value& x, std::int64_t kernel);
 
 /// Average pooling of 2 x 2 pixels with stride 2; at an odd border, of the remaining pixels.
-at::Tensor averaged(const at::Tensor& x);
-onnx::Value averaged(const onnx::Value& x);
+at::Tensor average_pool(const at::Tensor& x);
+onnx::Value average_pool(const onnx::Value& x);
 
 /// Nearest-neighbour upsampling to the sides of `like`.
-at::Tensor upsampled(const at::Tensor& x, const at::Tensor& like);
-onnx::Value upsampled(const onnx::Value& x, const onnx::Value& like);
+at::Tensor upsample_like(const at::Tensor& x, const at::Tensor& like);
+onnx::Value upsample_like(const onnx::Value& x, const onnx::Value& like);
 
 }  // namespace millrace

@@ -22,20 +22,20 @@ std::int64_t Pyramid::channels() const {
 }
 
 template <class X>
-std::vector<X> Pyramid::maps_of(const X& x, const NormPass& pass) const {
-  auto c = std::visit([&](const auto& body) { return body(x, pass); }, body_);
+std::vector<X> Pyramid::maps_of(const X& x, const NormMode& mode) const {
+  auto c = std::visit([&](const auto& body) { return body(x, mode); }, body_);
   c.erase(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(first_));
-  return std::visit([&](const auto& neck) { return neck(c, pass); }, neck_);
+  return std::visit([&](const auto& neck) { return neck(c, mode); }, neck_);
 }
 
-std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormPass& pass,
+std::vector<at::Tensor> Pyramid::operator()(const Batch& batch, const NormMode& mode,
                                             cv::Size padded) const {
-  return maps_of(normalize(batch, options_, device_, padded), pass);
+  return maps_of(normalize(batch, options_, device_, padded), mode);
 }
 
 std::vector<onnx::Value> Pyramid::operator()(const onnx::Value& pixels, const onnx::Value& sizes,
                                              const onnx::Value& padded) const {
-  return maps_of(normalize(pixels, sizes, padded, options_), NormPass{});
+  return maps_of(normalize(pixels, sizes, padded, options_), NormMode{});
 }
 
 }  // namespace millrace

@@ -24,7 +24,7 @@ class Pyramid {
   /// Returns P2..P6, or P3..P7 with an FpnTop of two extra levels, or C4 alone: (N, channels,
   /// height / stride, width / stride) each. Height and width are the batch's, or those of `padded`
   /// if larger.
-  std::vector<at::Tensor> operator()(const Batch& batch, const NormPass& pass,
+  std::vector<at::Tensor> operator()(const Batch& batch, const NormMode& mode,
                                      cv::Size padded = {}) const;
 
   /// Adds the nodes for pixels (N, H, W, 3) uint8 and the images' `sizes` (N, 2), height and width.
@@ -42,13 +42,13 @@ class Pyramid {
   /// The neck without a pyramid: C4 of C2..C4.
   struct LastMap {
     template <class X>
-    std::vector<X> operator()(const std::vector<X>& c, const NormPass&) const {
+    std::vector<X> operator()(const std::vector<X>& c, const NormMode&) const {
       return {c.back()};
     }
   };
 
   template <class X>
-  std::vector<X> maps_of(const X& x, const NormPass& pass) const;
+  std::vector<X> maps_of(const X& x, const NormMode& mode) const;
 
   PyramidOptions options_;
   std::size_t first_;  // index of the first of C2..C5 that the FPN uses

@@ -87,31 +87,31 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
 }
 
 template <class X>
-X ResidualBlock::operator()(const X& x, const NormPass& pass) const {
+X ResidualBlock::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, pass, {.activation = Activation::relu});
+    y = convs[i](y, mode, {.activation = Activation::relu});
   const auto& last = convs.back();
-  if (!projects) return last(y, pass, {x, Activation::relu});
-  return last(y, pass, {shortcut(pools ? averaged(x) : x, pass), Activation::relu});
+  if (!projects) return last(y, mode, {x, Activation::relu});
+  return last(y, mode, {shortcut(pools ? average_pool(x) : x, mode), Activation::relu});
 }
 
 template <class X>
-std::vector<X> ResNet::operator()(const X& x, const NormPass& pass) const {
+std::vector<X> ResNet::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
+  for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
   y = max_pooled(y, 3);
   std::vector<X> outputs;
   for (std::size_t stage = 0; stage < count_; ++stage) {
-    y = through(stages_[stage], y, pass);
+    y = through(stages_[stage], y, mode);
     outputs.push_back(y);
   }
   return outputs;
 }
 
-template at::Tensor ResidualBlock::operator()(const at::Tensor&, const NormPass&) const;
-template onnx::Value ResidualBlock::operator()(const onnx::Value&, const NormPass&) const;
-template std::vector<at::Tensor> ResNet::operator()(const at::Tensor&, const NormPass&) const;
-template std::vector<onnx::Value> ResNet::operator()(const onnx::Value&, const NormPass&) const;
+template at::Tensor ResidualBlock::operator()(const at::Tensor&, const NormMode&) const;
+template onnx::Value ResidualBlock::operator()(const onnx::Value&, const NormMode&) const;
+template std::vector<at::Tensor> ResNet::operator()(const at::Tensor&, const NormMode&) const;
+template std::vector<onnx::Value> ResNet::operator()(const onnx::Value&, const NormMode&) const;
 
 }  // namespace millrace

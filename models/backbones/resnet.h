@@ -33,14 +33,14 @@ struct ResidualBlock {
   ConvNorm shortcut;
   bool projects = false, pools = false;
   template <class X>
-  X operator()(const X& x, const NormPass& pass) const;
+  X operator()(const X& x, const NormMode& mode) const;
 };
 
 /// Blocks in sequence; the first may halve the sides.
 using ResidualStage = std::vector<ResidualBlock>;
 template <class X>
-X through(const ResidualStage& stage, X x, const NormPass& pass) {
-  for (const auto& block : stage) x = block(x, pass);
+X through(const ResidualStage& stage, X x, const NormMode& mode) {
+  for (const auto& block : stage) x = block(x, mode);
   return x;
 }
 
@@ -52,7 +52,7 @@ class ResNet {
   /// Takes (N, 3, H, W), H and W multiples of 32; returns C2..C5, or C2..C4 if the last stage runs
   /// on regions.
   template <class X>
-  std::vector<X> operator()(const X& x, const NormPass& pass) const;
+  std::vector<X> operator()(const X& x, const NormMode& mode) const;
 
   /// Channels of C2..C5.
   const std::array<std::int64_t, 4>& channels() const { return channels_; }

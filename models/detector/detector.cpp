@@ -34,7 +34,7 @@ void check(const LossSums& losses) {
   if (losses.empty()) throw Error("no losses returned");
   counts_of(losses);
   bool descends = false;
-  for (const auto& [name, loss, over] : losses) {
+  for (const auto& [name, loss, divisor] : losses) {
     if (!loss.defined()) throw Error(fmt::format("'{}' is an undefined tensor", name));
     if (loss.numel() != 1 || !loss.is_floating_point())
       throw Error(fmt::format("'{}' must be one floating point number, not {} of shape ({})", name,
@@ -90,7 +90,7 @@ LossSums Detector::loss_sums(const Batch& batch, const StepInfo& step) {
   });
 }
 
-Counts Detector::counts(const Batch& batch, const StepInfo& step) {
+LossDivisors Detector::counts(const Batch& batch, const StepInfo& step) {
   auto counts = named(title_, "counts", [&] { return compute_counts(batch, step); });
   return counts.empty() ? counts_of(loss_sums(batch, step)) : counts;
 }

@@ -26,16 +26,16 @@ struct Images;
 struct Objects;
 }  // namespace onnx
 
-struct FigureSums;  // figures.h
+struct MetricSums;  // metrics.h
 class RankSum;
 struct ModelContext;
 
 /// A number that the sum of a loss is divided by, e.g. the objects of a batch. Not negative.
-struct Count {
+struct LossDivisor {
   std::string name;
   double number = 0;
 };
-using Counts = std::vector<Count>;
+using LossDivisors = std::vector<LossDivisor>;
 
 /// A loss of a batch as a sum with the count that it is averaged over. The batch may be a part of
 /// the step: a micro-batch or a rank's share. The trainer adds up the counts of all parts and
@@ -43,8 +43,8 @@ using Counts = std::vector<Count>;
 /// add up to those of the whole batch.
 struct LossSum {
   std::string name;
-  at::Tensor sum;  // one element
-  Count over;      // losses may share a count: the same name with the same number
+  at::Tensor sum;       // one element
+  LossDivisor divisor;  // losses may share a count: the same name with the same number
 };
 
 /// The losses of a batch in a fixed order, with the same names for every batch: a batch without
@@ -57,7 +57,7 @@ using Losses = std::vector<std::pair<std::string, at::Tensor>>;
 /// Metrics of a training step, such as accuracies: quotients by name. Numerators and denominators
 /// are summed over the step's micro-batches and ranks before the division. Tensors stay on their
 /// device until the losses are read.
-class Figures {
+class Metrics {
  public:
   /// Adds `part` to the numerator and `whole` to the denominator of the metric `name`: one element
   /// each, of any type, without gradient.
@@ -68,7 +68,7 @@ class Figures {
   const std::vector<at::Tensor>& numbers() const { return numbers_; }
 
   /// Returns the sums in the order of first addition. `values` are the values of `numbers`.
-  std::vector<FigureSums> sums(const double* values) const;
+  std::vector<MetricSums> sums(const double* values) const;
 
  private:
   std::vector<std::string> names_;
@@ -80,18 +80,18 @@ class Figures {
 struct StepInfo {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  double progress = 0;         // epochs trained before this step
-  bool measured_only = false;  // no training: running statistics are used, not updated
+  double progress = 0;            // epochs trained before this step
+  bool without_training = false;  // running statistics are used, not updated
   /// Width and height to pad the batch to: the largest of all ranks, so that they compute what one
   /// process would. 0 = the batch's own size.
   cv::Size padded = {};
   /// Maximum number of objects of an image, and number of objects with a shape, over all images of
   /// the step and without crowd regions. 0 = those of the batch. For tensors whose size, and
   /// computations whose presence, must be equal in all parts.
-  std::int64_t most_objects = 0, objects_with_shape = 0;
+  std::int64_t max_objects = 0, objects_with_shape = 0;
   std::int64_t first_image = 0;  // index of the batch's first image in the step
   RankSum* ranks = nullptr;      // sums over the step's parts; nullptr = only one part
-  Figures* figures = nullptr;    // nullptr = not wanted
+  Metrics* metrics = nullptr;    // nullptr = not wanted
 
   /// Returns the random numbers for image `image` of the batch: equal after a resume and in any
   /// part of the step. `stream` is any constant.
@@ -132,7 +132,7 @@ class Detector {
 
   /// Returns each count of these losses once: from `compute_counts` if the detector implements it,
   /// else by computing the losses.
-  Counts counts(const Batch& batch, const StepInfo& step);
+  LossDivisors counts(const Batch& batch, const StepInfo& step);
 
   /// Returns the losses of a batch that is the whole step.
   Losses losses(const Batch& batch, const StepInfo& step);
@@ -189,7 +189,7 @@ class Detector {
   /// Returns the counts of `compute_losses` (same names, order and numbers) without running the
   /// network; empty = not implemented. Saves the counting forward pass in steps of several batches
   /// (optimizer.accumulate). Called as `compute_losses` is.
-  virtual Counts compute_counts(const Batch& batch, const StepInfo& step) const {
+  virtual LossDivisors compute_counts(const Batch& batch, const StepInfo& step) const {
     static_cast<void>(batch), static_cast<void>(step);
     return {};
   }

@@ -10,32 +10,32 @@
 
 namespace millrace {
 
-Counts counts_of(const LossSums& sums) {
-  Counts counts;
-  for (const auto& [name, sum, over] : sums) {
-    if (!std::isfinite(over.number) || over.number < 0)
-      throw Error(fmt::format("the loss '{}' has an invalid count, {} of '{}'", name, over.number,
-                              over.name));
-    const auto known = std::ranges::find(counts, over.name, &Count::name);
+LossDivisors counts_of(const LossSums& sums) {
+  LossDivisors counts;
+  for (const auto& [name, sum, divisor] : sums) {
+    if (!std::isfinite(divisor.number) || divisor.number < 0)
+      throw Error(fmt::format("the loss '{}' has an invalid count, {} of '{}'", name,
+                              divisor.number, divisor.name));
+    const auto known = std::ranges::find(counts, divisor.name, &LossDivisor::name);
     if (known == counts.end())
-      counts.push_back(over);
-    else if (known->number != over.number)
+      counts.push_back(divisor);
+    else if (known->number != divisor.number)
       throw Error(fmt::format(
           "the count '{}' is {} and {} in one batch; use a different name for each count",
-          over.name, known->number, over.number));
+          divisor.name, known->number, divisor.number));
   }
   return counts;
 }
 
-Losses divided(const LossSums& sums, const Counts& totals) {
+Losses divided(const LossSums& sums, const LossDivisors& totals) {
   Losses losses;
-  for (const auto& [name, sum, over] : sums) {
-    const auto total = std::ranges::find(totals, over.name, &Count::name);
+  for (const auto& [name, sum, divisor] : sums) {
+    const auto total = std::ranges::find(totals, divisor.name, &LossDivisor::name);
     if (total == totals.end())
       throw Error(
           fmt::format("the loss '{}' is divided by the count '{}', which other batches of the step "
                       "lack; return the same losses for each batch",
-                      name, over.name));
+                      name, divisor.name));
     losses.emplace_back(name, sum / (total->number > 0 ? total->number : 1));
   }
   return losses;

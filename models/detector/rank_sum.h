@@ -18,7 +18,7 @@ class RankSum {
 
   /// Returns true if the caller must update the running statistics after a sum. Exactly one of a
   /// process's micro-batches does, since they share the statistics.
-  virtual bool moves_statistics() { return true; }
+  virtual bool updates_statistics() { return true; }
 };
 
 }  // namespace millrace

@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
+void check_fits(const NamedTensors& target, const NamedTensors& saved, const std::string& what) {
   std::unordered_map<std::string, at::Tensor> left(saved.begin(), saved.end());
-  for (const auto& [name, value] : living) {
+  for (const auto& [name, value] : target) {
     const auto found = left.find(name);
     if (found == left.end())
       throw Error(fmt::format("{}: '{}' not found in the checkpoint", what, name));
@@ -26,10 +26,10 @@ void check_fits(const NamedTensors& living, const NamedTensors& saved, const std
                             left.begin()->first));
 }
 
-void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what) {
-  check_fits(living, saved, what);
+void restore(const NamedTensors& target, const NamedTensors& saved, const std::string& what) {
+  check_fits(target, saved, what);
   const std::unordered_map<std::string, at::Tensor> values(saved.begin(), saved.end());
-  for (const auto& [name, value] : living) value.detach().copy_(values.at(name));
+  for (const auto& [name, value] : target) value.detach().copy_(values.at(name));
 }
 
 void restore(Detector& model, const NamedTensors& saved) {

@@ -10,10 +10,10 @@ namespace millrace {
 
 /// Throws Error if a name is missing on either side or a shape differs. `what` is named in
 /// messages.
-void check_fits(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+void check_fits(const NamedTensors& target, const NamedTensors& saved, const std::string& what);
 
-/// Copies `saved` into `living`. Throws Error, before anything is copied, if they do not fit.
-void restore(const NamedTensors& living, const NamedTensors& saved, const std::string& what);
+/// Copies `saved` into `target`. Throws Error, before anything is copied, if they do not fit.
+void restore(const NamedTensors& target, const NamedTensors& saved, const std::string& what);
 
 /// Restores a model's parameters and calls parameters_changed().
 void restore(Detector& model, const NamedTensors& saved);

@@ -124,24 +124,24 @@ ConvNorm::Folded ConvNorm::fold() const {
   return {scale, bias_ - mean_ * scale, {}, parameters_->changes()};
 }
 
-at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormPass& pass,
+at::Tensor ConvNorm::operator()(const at::Tensor& x, const NormMode& mode,
                                 const After& after) const {
   if (norm_.kind == Norm::none) return conv_(x, after);
   if (norm_.kind == Norm::gn) return group_norm(conv_(x), after);
   const bool by_batch = norm_.kind == Norm::bn || norm_.kind == Norm::sync_bn;
-  if (by_batch && (pass.training || at::GradMode::is_enabled()))
-    return batch_norm(conv_(x), pass, after);
+  if (by_batch && (mode.training || at::GradMode::is_enabled()))
+    return batch_norm(conv_(x), mode, after);
   return frozen(x, after);
 }
 
 std::vector<at::Tensor> ConvNorm::operator()(const std::vector<at::Tensor>& maps,
-                                             const NormPass& pass, Activation activation) const {
+                                             const NormMode& mode, Activation activation) const {
   if (norm_.kind == Norm::none) return conv_(maps, activation);
   std::vector<at::Tensor> results;
   if (norm_.kind == Norm::gn)
     for (const auto& y : conv_(maps)) results.push_back(group_norm(y, {.activation = activation}));
   else
-    for (const auto& map : maps) results.push_back((*this)(map, pass, {.activation = activation}));
+    for (const auto& map : maps) results.push_back((*this)(map, mode, {.activation = activation}));
   return results;
 }
 
@@ -178,23 +178,23 @@ at::Tensor ConvNorm::group_norm(const at::Tensor& y, const After& after) const {
   return finish(at::group_norm(y, groups_, weight_, bias_, norm_.epsilon), after);
 }
 
-at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormPass& asked,
+at::Tensor ConvNorm::batch_norm(const at::Tensor& y, const NormMode& asked,
                                 const After& after) const {
   // If scale and shift are frozen, so are the statistics: otherwise they would change a layer that
   // is not trained any more.
   const bool is_frozen = !weight_.requires_grad() && !bias_.requires_grad();
-  const auto pass = is_frozen ? NormPass{} : asked;
+  const auto mode = is_frozen ? NormMode{} : asked;
   const BatchNormTensors tensors{weight_, bias_, mean_, var_};
-  if (norm_.kind == Norm::sync_bn && pass.training && pass.ranks)
-    return finish(sync_batch_norm(y, tensors, norm_.momentum, norm_.epsilon, *pass.ranks), after);
+  if (norm_.kind == Norm::sync_bn && mode.training && mode.ranks)
+    return finish(sync_batch_norm(y, tensors, norm_.momentum, norm_.epsilon, *mode.ranks), after);
   // A single value per channel has no variance, and would turn running statistics into NaN for
   // good. A pass without gradients, such as a step's first pass for its totals, does not update
   // them either.
-  const bool follows = !pass.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
-  if (pass.training && after.activation == Activation::silu && !after.add.defined())
+  const bool follows = !mode.training || (y.numel() > y.size(1) && at::GradMode::is_enabled());
+  if (mode.training && after.activation == Activation::silu && !after.add.defined())
     return batch_norm_silu(y, tensors, norm_.momentum, norm_.epsilon, follows);
   return finish(at::batch_norm(y, weight_, bias_, follows ? mean_ : at::Tensor(),
-                               follows ? var_ : at::Tensor(), pass.training, norm_.momentum,
+                               follows ? var_ : at::Tensor(), mode.training, norm_.momentum,
                                norm_.epsilon, false),
                 after);
 }

@@ -162,7 +162,7 @@ struct NormOptions {
 };
 
 /// The statistics that batch norm uses in a pass through the network.
-struct NormPass {
+struct NormMode {
   // Uses the batch's statistics and updates the running ones; false = uses running statistics.
   bool training = false;
   // sums for sync_bn over the batches of all ranks; nullptr = only one rank
@@ -180,19 +180,19 @@ class ConvNorm {
   ConvNorm(const Scope& conv_scope, const Scope& norm_scope, Conv2d::Shape shape,
            const NormOptions& norm, double scale = 1, const Init& init = {Init::Kind::he});
 
-  at::Tensor operator()(const at::Tensor& x, const NormPass& pass, const After& after = {}) const;
+  at::Tensor operator()(const at::Tensor& x, const NormMode& mode, const After& after = {}) const;
   /// Applies it to all levels of a pyramid, each normalised by itself.
-  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps, const NormPass& pass,
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& maps, const NormMode& mode,
                                      Activation activation) const;
   /// Adds the nodes, which use running statistics.
   onnx::Value operator()(const onnx::Value& x, const AfterNode& after = {}) const;
-  onnx::Value operator()(const onnx::Value& x, const NormPass&, const AfterNode& after = {}) const {
+  onnx::Value operator()(const onnx::Value& x, const NormMode&, const AfterNode& after = {}) const {
     return (*this)(x, after);
   }
 
  private:
   at::Tensor group_norm(const at::Tensor& y, const After& after) const;
-  at::Tensor batch_norm(const at::Tensor& y, const NormPass& pass, const After& after) const;
+  at::Tensor batch_norm(const at::Tensor& y, const NormMode& mode, const After& after) const;
   /// Frozen statistics as a scale and a shift of the convolution's output, (C) each.
   struct Folded {
     at::Tensor scale, shift;

@@ -83,8 +83,8 @@ void refuse_soft_nms(const DetectionOptions& options) {
         "= \"hard\", which removes overlapping detections");
 }
 
-onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
-                           const DetectionOptions& options) {
+onnx::Value mask_small_boxes(const onnx::Value& boxes, const onnx::Value& scores,
+                             const DetectionOptions& options) {
   auto& g = *boxes.graph;
   const auto sides = sides_of_boxes(boxes);
   const auto enough = sides >= options.min_size;
@@ -93,8 +93,8 @@ onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
   return onnx::where(both, scores, g.scalar(-1, onnx::Type::f32));
 }
 
-std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,
-                                                 std::int64_t most) {
+std::pair<onnx::Value, onnx::Value> top_kept(const onnx::Value& scores, const onnx::Value& kept,
+                                             std::int64_t most) {
   const auto none = onnx::filled(onnx::sides_of(scores, 0, 2), -1, onnx::Type::f32);
   const auto left = onnx::scatter_nd(none, kept, onnx::gather_nd(scores, kept));
   return onnx::top_k(left, onnx::minimum(onnx::side_of(scores, 1), static_cast<double>(most)));
@@ -106,14 +106,14 @@ FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limi
   auto& g = *limits.graph;
   const auto in = g.in("detections");
   const auto boxes = clip_boxes(candidates.boxes, onnx::unsqueeze(limits, {1}));
-  const auto scores = scores_of_good(boxes, candidates.scores, options);
+  const auto scores = mask_small_boxes(boxes, candidates.scores, options);
   const auto label = g.constant(at::arange(classes, at::kLong).view({-1, 1}), "labels");
   const auto by_class = onnx::where(onnx::equal(onnx::unsqueeze(candidates.labels, {1}), label),
                                     onnx::unsqueeze(scores, {1}), -1);  // (N, K, C)
   const auto kept =
       batched_nms(boxes, by_class, options.nms_thresh, offset, options.detections_per_img);
   const auto [best, places] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options.detections_per_img);
+      top_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options.detections_per_img);
   const auto index = onnx::unsqueeze(places, {2});
   return {onnx::gather_nd(boxes, index, 1), best, onnx::gather_nd(candidates.labels, index, 1)};
 }

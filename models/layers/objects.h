@@ -84,13 +84,13 @@ FoundNodes best_detections(const FoundNodes& candidates, const onnx::Value& limi
 /// Throws Error for soft-NMS, for which ONNX has no operator.
 void refuse_soft_nms(const DetectionOptions& options);
 
-/// Parts of best_detections, for candidates in another layout. scores_of_good returns the scores of
-/// boxes (clipped to their images) that are large enough, else -1. best_of_kept returns the scores
+/// Parts of best_detections, for candidates in another layout. mask_small_boxes returns the scores
+/// of boxes (clipped to their images) that are large enough, else -1. top_kept returns the scores
 /// and indices of the best of `scores` (N, C) that `kept` (S, 2) lists, at most `most` per image,
 /// padded with -1.
-onnx::Value scores_of_good(const onnx::Value& boxes, const onnx::Value& scores,
-                           const DetectionOptions& options);
-std::pair<onnx::Value, onnx::Value> best_of_kept(const onnx::Value& scores, const onnx::Value& kept,
-                                                 std::int64_t most);
+onnx::Value mask_small_boxes(const onnx::Value& boxes, const onnx::Value& scores,
+                             const DetectionOptions& options);
+std::pair<onnx::Value, onnx::Value> top_kept(const onnx::Value& scores, const onnx::Value& kept,
+                                             std::int64_t most);
 
 }  // namespace millrace

@@ -106,7 +106,7 @@ at::Tensor sync_batch_norm(const at::Tensor& y, const BatchNormTensors& norm, do
     const at::NoGradGuard no_graph;
     all = over_all_ranks(y.detach(), ranks);
   }
-  if (at::GradMode::is_enabled() && all.count > 1 && ranks.moves_statistics()) {
+  if (at::GradMode::is_enabled() && all.count > 1 && ranks.updates_statistics()) {
     const at::NoGradGuard no_graph;
     norm.running_mean.mul_(1 - momentum).add_(all.mean, momentum);
     norm.running_var.mul_(1 - momentum).add_(all.var, momentum * all.count / (all.count - 1));

@@ -46,7 +46,7 @@ std::vector<View> views_of(const DetectionOptions& options) {
   return result;
 }
 
-Batch seen(const Batch& batch, const View& view) {
+Batch apply_view(const Batch& batch, const View& view) {
   const auto padded = [&](std::int32_t side) {
     return (scaled(side, view.scale) + kDivisor - 1) / kDivisor * kDivisor;
   };
@@ -82,7 +82,7 @@ at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const Im
          growth(image, in_view, boxes.options());
 }
 
-ViewNodes seen(const onnx::Images& images, const onnx::Value& padded, const View& view) {
+ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, const View& view) {
   auto& g = *padded.graph;
   const auto in = g.in("view");
   ViewNodes nodes{images.pixels,

@@ -23,7 +23,7 @@ std::vector<View> views_of(const DetectionOptions& options);
 
 /// Returns the batch's images in a view, without objects. The padded size is scaled as a whole, to
 /// multiples of 32, so that images padded to one size have one size in every view.
-Batch seen(const Batch& batch, const View& view);
+Batch apply_view(const Batch& batch, const View& view);
 
 /// A view in a graph.
 struct ViewNodes {
@@ -31,9 +31,9 @@ struct ViewNodes {
   onnx::Value padded;         // list of height and width
   onnx::Value growth;         // (N, 4): view pixels per image pixel, x y x y
 };
-/// Adds the nodes of `seen`. `padded`: height and width of the images' batch. Throws Error for a
-/// scale other than 1 if there may be several images.
-ViewNodes seen(const onnx::Images& images, const onnx::Value& padded, const View& view);
+/// Adds the nodes of `apply_view`. `padded`: height and width of the images' batch. Throws Error
+/// for a scale other than 1 if there may be several images.
+ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, const View& view);
 /// Convert boxes (N, M, 4) out of a view, and boxes (D, 4) of `images` (D) into it.
 onnx::Value out_of_view(const onnx::Value& boxes, const ViewNodes& nodes, const View& view);
 onnx::Value into_view(const onnx::Value& boxes, const onnx::Value& images, const ViewNodes& nodes,

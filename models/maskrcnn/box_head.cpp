@@ -77,17 +77,17 @@ BoxHead::BoxHead(const Scope& head, const Scope& predictor, const BoxHeadOptions
     predictor.set_classes("bbox_pred", {4, first ? Background::first : Background::none});
 }
 
-at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormPass& pass) const {
+at::Tensor BoxHead::hidden(const at::Tensor& pooled, const NormMode& mode) const {
   auto x = pooled;
-  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+  for (const auto& conv : convs_) x = conv(x, mode, {.activation = Activation::relu});
   if (options_.type == BoxHeadType::mean) return x.mean({2, 3});
   x = x.flatten(1);  // in the order (C, H, W)
   for (const auto& layer : layers_) x = relu_in_place(layer(x));
   return x;
 }
 
-BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormPass& pass) const {
-  const auto x = hidden(pooled, pass);
+BoxHead::Output BoxHead::operator()(const at::Tensor& pooled, const NormMode& mode) const {
+  const auto x = hidden(pooled, mode);
   const auto deltas = deltas_(x).to(at::kFloat);
   return {logits_(x).to(at::kFloat), deltas.view({deltas.size(0), deltas.size(1) / 4, 4})};
 }
@@ -97,13 +97,13 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
                          const std::string& number) const {
   const auto count = output.logits.size(0);
   const auto given = [&](const at::Tensor& classification, const at::Tensor& regression) {
-    const Count over{"box regions" + number, static_cast<double>(count)};
-    return LossSums{{"loss_classifier" + number, classification, over},
-                    {"loss_box_reg" + number, regression, over}};
+    const LossDivisor divisor{"box regions" + number, static_cast<double>(count)};
+    return LossSums{{"loss_classifier" + number, classification, divisor},
+                    {"loss_box_reg" + number, regression, divisor}};
   };
   if (count == 0) return given(output.logits.sum(), output.deltas.sum());  // gradients of 0
   const auto pack = pack_of(truths);
-  const auto& foreground = regions.drawn.foreground;
+  const auto& foreground = regions.samples.foreground;
   const auto own = pack->labels.index_select(0, regions.truth) + first_;  // (F)
   const auto labels = at::full({count}, background(), own.options());
   labels.index_copy_(0, foreground, own);
@@ -111,17 +111,17 @@ LossSums BoxHead::losses(const Output& output, const SampledRegions& regions,
   const auto group =
       foreground * groups + (options_.cls_agnostic_bbox_reg ? at::zeros_like(own) : own);
   const auto predicted = output.deltas.reshape({-1, 4}).index_select(0, group);  // (F, 4)
-  if (step.figures)
-    add_figures(output.logits, labels, foreground, static_cast<double>(truths.size()),
-                *step.figures, number);
+  if (step.metrics)
+    add_metrics(output.logits, labels, foreground, static_cast<double>(truths.size()),
+                *step.metrics, number);
   return given(at::cross_entropy_loss(output.logits, labels, /*weight=*/{}, at::Reduction::Sum,
                                       /*ignore_index=*/-100, options_.label_smoothing),
                options_.loss.sum(coder_, regions.rois.narrow(1, 1, 4).index_select(0, foreground),
                                  predicted, pack->boxes.index_select(0, regions.truth)));
 }
 
-void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
-                          const at::Tensor& foreground, double images, Figures& figures,
+void BoxHead::add_metrics(const at::Tensor& logits, const at::Tensor& labels,
+                          const at::Tensor& foreground, double images, Metrics& metrics,
                           const std::string& number) const {
   const auto said = logits.detach().argmax(1), right = said == labels;
   const auto objects = said.index_select(0, foreground);
@@ -129,13 +129,13 @@ void BoxHead::add_figures(const at::Tensor& logits, const at::Tensor& labels,
   const auto all = static_cast<double>(labels.size(0));
   const auto share = [&](const char* name, const at::Tensor& fits) {
     const auto part = fits.sum();
-    figures.add(name + number, part, at::full_like(part, fits.numel()));
+    metrics.add(name + number, part, at::full_like(part, fits.numel()));
   };
   share("box/accuracy", right);
   share("box/fg_accuracy", right.index_select(0, foreground));
   share("box/false_negatives", objects == background());
-  figures.add("box/fg" + number, count, images);
-  figures.add("box/bg" + number, all - count, images);
+  metrics.add("box/fg" + number, count, images);
+  metrics.add("box/bg" + number, all - count, images);
 }
 
 at::Tensor BoxHead::scores(const Output& output) const {

@@ -51,8 +51,8 @@ class BoxHead {
           const BoxCoder& coder, std::int64_t in, std::int64_t classes, std::int64_t first);
 
   /// Takes (R, C, size, size); returns (R, channels).
-  at::Tensor hidden(const at::Tensor& pooled, const NormPass& pass) const;
-  Output operator()(const at::Tensor& pooled, const NormPass& pass) const;
+  at::Tensor hidden(const at::Tensor& pooled, const NormMode& mode) const;
+  Output operator()(const at::Tensor& pooled, const NormMode& mode) const;
 
   /// Logits (R, K + 1) and deltas (R, B, 4).
   struct Nodes {
@@ -78,8 +78,8 @@ class BoxHead {
  private:
   /// Adds accuracies of the logits (R, K + 1) for labels (R); `foreground`: indices of the
   /// foreground rows.
-  void add_figures(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
-                   double images, Figures& figures, const std::string& number) const;
+  void add_metrics(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& foreground,
+                   double images, Metrics& metrics, const std::string& number) const;
 
   std::int64_t background() const { return first_ ? 0 : classes_; }
 

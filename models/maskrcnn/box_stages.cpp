@@ -32,8 +32,8 @@ std::array<double, 4> weights_of(const std::vector<double>& weights, std::size_t
 
 /// Returns the boxes (R, 4) that a stage predicts for rois (R, 5), clipped to their images' `sizes`
 /// (R, 4): width, height, width, height.
-at::Tensor moved(const BoxHead& head, const at::Tensor& deltas, const at::Tensor& rois,
-                 const at::Tensor& sizes) {
+at::Tensor decode_clipped_boxes(const BoxHead& head, const at::Tensor& deltas,
+                                const at::Tensor& rois, const at::Tensor& sizes) {
   const auto boxes = head.boxes(deltas, rois.narrow(1, 1, 4)).squeeze(1);
   return at::minimum(boxes.clamp_min(0), sizes);
 }
@@ -49,11 +49,11 @@ Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
   return candidates;
 }
 
-SampledRegions take(const Candidates& candidates, const Drawn& drawn) {
-  const auto boxes = candidates.boxes.reshape({-1, 4}).index_select(0, drawn.rows);
-  const auto matched = drawn.rows.index_select(0, drawn.foreground);
-  return {at::cat({drawn.image.to(boxes.scalar_type()).unsqueeze(1), boxes}, 1),
-          candidates.matches.truth.view(-1).index_select(0, matched), drawn};
+SampledRegions select_sampled(const Candidates& candidates, const SampledCandidates& samples) {
+  const auto boxes = candidates.boxes.reshape({-1, 4}).index_select(0, samples.rows);
+  const auto matched = samples.rows.index_select(0, samples.foreground);
+  return {at::cat({samples.image.to(boxes.scalar_type()).unsqueeze(1), boxes}, 1),
+          candidates.matches.truth.view(-1).index_select(0, matched), samples};
 }
 
 void BoxStagesOptions::describe(Options& o) {
@@ -109,25 +109,26 @@ Candidates BoxStages::candidates(const Proposals& proposals,
                        truths, options_.fg_iou_thresh[0], boxes_.offset);
 }
 
-Lot BoxStages::lot(const Candidates& candidates, const StepInfo& step) const {
-  return lot_of(candidates.matches.label, options_.batch_size_per_image, options_.positive_fraction,
-                [&step](std::size_t image) { return step.rng(kRegionStream, image); });
+SamplingTask BoxStages::sampling_task(const Candidates& candidates, const StepInfo& step) const {
+  return make_sampling_task(candidates.matches.label, options_.batch_size_per_image,
+                            options_.positive_fraction,
+                            [&step](std::size_t image) { return step.rng(kRegionStream, image); });
 }
 
 BoxHead::Output BoxStages::output(const Features& features, const at::Tensor& rois,
-                                  std::size_t stage, const NormPass& pass) const {
-  const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, pass);
+                                  std::size_t stage, const NormMode& mode) const {
+  const auto pooled = pool_(features.maps, rois, options_.head.pooler_resolution, mode);
   if (heads_.size() > 1 &&
       pooled.requires_grad())  // the pyramid's gradient is the mean over the stages
     pooled.register_hook([share = 1.0 / static_cast<double>(heads_.size())](
                              const at::Tensor& gradient) { return gradient * share; });
-  return heads_[stage](pooled, pass);
+  return heads_[stage](pooled, mode);
 }
 
 SampledRegions BoxStages::with_shared(SampledRegions regions, const Features& features) const {
   if (pool_.has_last_stage())
     regions.pooled =
-        pool_(features.maps, regions.rois, options_.head.pooler_resolution, features.pass);
+        pool_(features.maps, regions.rois, options_.head.pooler_resolution, features.mode);
   return regions;
 }
 
@@ -135,20 +136,20 @@ SampledRegions BoxStages::refined(std::size_t stage, const at::Tensor& deltas,
                                   const SampledRegions& regions,
                                   const std::vector<Truth>& truths) const {
   const at::NoGradGuard no_grad;
-  const auto& drawn = regions.drawn;
-  const auto sizes = pack_of(truths)->sizes.index_select(0, drawn.image);
-  const auto boxes = moved(heads_[stage], deltas, regions.rois, sizes);
-  const auto images = std::ssize(truths), longest = drawn.longest();
+  const auto& samples = regions.samples;
+  const auto sizes = pack_of(truths)->sizes.index_select(0, samples.image);
+  const auto boxes = decode_clipped_boxes(heads_[stage], deltas, regions.rois, sizes);
+  const auto images = std::ssize(truths), longest = samples.longest();
   const auto table = at::zeros({images * longest, 4}, boxes.options())
-                         .index_copy_(0, drawn.slots, boxes)
+                         .index_copy_(0, samples.slots, boxes)
                          .view({images, longest, 4});
   const auto side = table.unbind(2);
   const auto candidates =
       match_regions(table, (side[2] > side[0]) & (side[3] > side[1]),  // drops empty boxes
                     truths, options_.fg_iou_thresh[stage + 1], boxes_.offset);
   const auto all = images * longest;  // all are taken, so none is sampled at random
-  return take(candidates,
-              draw({{candidates.matches.label, all, all, [](std::size_t) { return Rng{0}; }}})[0]);
+  return select_sampled(candidates, sample_candidates({{candidates.matches.label, all, all,
+                                                        [](std::size_t) { return Rng{0}; }}})[0]);
 }
 
 LossSums BoxStages::losses(const Features& features, SampledRegions regions,
@@ -156,8 +157,8 @@ LossSums BoxStages::losses(const Features& features, SampledRegions regions,
   LossSums losses;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     const auto found = regions.pooled.defined()
-                           ? heads_[stage](regions.pooled, features.pass)
-                           : output(features, regions.rois, stage, features.pass);
+                           ? heads_[stage](regions.pooled, features.mode)
+                           : output(features, regions.rois, stage, features.mode);
     const auto number = heads_.size() > 1 ? "_stage" + std::to_string(stage) : "";
     for (auto& loss : heads_[stage].losses(found, regions, truths, step, number))
       losses.push_back(std::move(loss));
@@ -180,8 +181,9 @@ std::vector<Found> BoxStages::detect(const Features& features,
   at::Tensor all_scores, deltas;
   for (std::size_t stage = 0; stage < heads_.size(); ++stage) {
     if (stage > 0)
-      rois = at::cat({rois.narrow(1, 0, 1), moved(heads_[stage - 1], deltas, rois, limits)}, 1);
-    const auto found = output(features, rois, stage, NormPass{});
+      rois = at::cat(
+          {rois.narrow(1, 0, 1), decode_clipped_boxes(heads_[stage - 1], deltas, rois, limits)}, 1);
+    const auto found = output(features, rois, stage, NormMode{});
     const auto scores = heads_[stage].scores(found);
     all_scores = stage > 0 ? all_scores + scores : scores;
     deltas = found.deltas;
@@ -194,7 +196,7 @@ std::vector<Found> BoxStages::detect(const Features& features,
     const auto count = proposals[i].size(0);
     const auto raw = candidates(all_scores.narrow(0, first, count), deltas.narrow(0, first, count),
                                 rois.narrow(0, first, count).narrow(1, 1, 4), detection);
-    if (features.noted) features.noted->raw.push_back(raw);
+    if (features.intermediates) features.intermediates->raw.push_back(raw);
     found.push_back(best_detections(raw, features.sizes[i], boxes_.offset, detection));
     first += count;
   }
@@ -236,7 +238,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
   const auto classes = heads_.back().classes();
   const bool own_boxes = !options_.head.cls_agnostic_bbox_reg && classes > 1;
   const auto good =
-      scores_of_good(boxes, onnx::where(scores > detection.score_thresh, scores, -1), detection);
+      mask_small_boxes(boxes, onnx::where(scores > detection.score_thresh, scores, -1), detection);
   const auto table = [&](const onnx::Value& rows, const onnx::Ints& sides, double none) {
     const auto shape = onnx::concat({proposals.table, g.ints(sides)}, 0);
     return onnx::scatter_nd(onnx::filled(shape, none, onnx::Type::f32), proposals.places, rows);
@@ -271,7 +273,7 @@ FoundNodes BoxStages::detect(const std::vector<onnx::Value>& maps, const Proposa
       all_scores, onnx::concat({onnx::side_of(all_scores, 0),
                                 onnx::side_of(all_scores, 1) * static_cast<double>(classes)},
                                0));
-  const auto [best, places] = best_of_kept(flat, kept, detection.detections_per_img);
+  const auto [best, places] = top_kept(flat, kept, detection.detections_per_img);
   const auto count = g.scalar(static_cast<double>(classes), onnx::Type::i64);
   const auto labels = onnx::remainder(places, count);
   const auto row = onnx::unsqueeze(places / count, {2});

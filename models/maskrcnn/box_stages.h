@@ -42,7 +42,7 @@ Candidates match_regions(const at::Tensor& boxes, const at::Tensor& valid,
                          const std::vector<Truth>& truths, double iou, double offset);
 
 /// Returns the sampled candidates.
-SampledRegions take(const Candidates& candidates, const Drawn& drawn);
+SampledRegions select_sampled(const Candidates& candidates, const SampledCandidates& samples);
 
 class BoxStages {
  public:
@@ -56,7 +56,7 @@ class BoxStages {
   Candidates candidates(const Proposals& proposals, const std::vector<Truth>& truths) const;
 
   /// Returns the task of sampling the first stage's regions.
-  Lot lot(const Candidates& candidates, const StepInfo& step) const;
+  SamplingTask sampling_task(const Candidates& candidates, const StepInfo& step) const;
 
   /// Returns "loss_classifier" and "loss_box_reg" over the batch, in a cascade with the suffixes
   /// "_stage0", "_stage1" ...
@@ -64,7 +64,7 @@ class BoxStages {
                   const std::vector<Truth>& truths, const StepInfo& step) const;
 
   /// Returns the detections of each image from its proposals: the last stage's boxes with the mean
-  /// of all stages' probabilities. Adds the detections before NMS to `features.noted`.
+  /// of all stages' probabilities. Adds the detections before NMS to `features.intermediates`.
   std::vector<Found> detect(const Features& features, const std::vector<at::Tensor>& proposals,
                             const DetectionOptions& detection) const;
 
@@ -81,7 +81,7 @@ class BoxStages {
 
   /// Returns logits and deltas of a stage for rois (R, 5).
   BoxHead::Output output(const Features& features, const at::Tensor& rois, std::size_t stage,
-                         const NormPass& pass) const;
+                         const NormMode& mode) const;
 
   /// Returns the regions with their pooled features if the heads share these.
   SampledRegions with_shared(SampledRegions regions, const Features& features) const;

@@ -23,13 +23,13 @@ namespace {
 
 /// Adds accuracies of the pixels of the regions' own masks (F, M, M), thresholded at probability
 /// 1/2.
-void add_figures(const at::Tensor& logits, const at::Tensor& targets, Figures& figures) {
+void add_metrics(const at::Tensor& logits, const at::Tensor& targets, Metrics& metrics) {
   const auto object = targets > 0.5, right = (logits > 0) == object;
   const auto pixels = object.sum();
   const auto all = at::full_like(pixels, object.numel());
-  figures.add("mask/accuracy", right.sum(), all);
-  figures.add("mask/fg_accuracy", (right & object).sum(), pixels);
-  figures.add("mask/fg", pixels, all);
+  metrics.add("mask/accuracy", right.sum(), all);
+  metrics.add("mask/fg_accuracy", (right & object).sum(), pixels);
+  metrics.add("mask/fg", pixels, all);
 }
 
 /// Returns the indices of `objects` (F) that have a shape, (F') int64; nullopt = all. Synchronizes
@@ -112,8 +112,8 @@ MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const Nor
   predictor.set_classes("mask_fcn_logits", {1, first ? Background::first : Background::none});
 }
 
-at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const {
-  for (const auto& conv : convs_) x = conv(x, pass, {.activation = Activation::relu});
+at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const NormMode& mode) const {
+  for (const auto& conv : convs_) x = conv(x, mode, {.activation = Activation::relu});
   x = relu_in_place(upsample_(x));
   const auto of = [&](const at::Tensor& rows) {  // (K, ...) -> (F, Q, ...)
     return rows.index_select(0, channels.flatten())
@@ -125,14 +125,14 @@ at::Tensor MaskHead::logits(at::Tensor x, const at::Tensor& channels, const Norm
 }
 
 at::Tensor MaskHead::operator()(const Features& features, const at::Tensor& rois,
-                                const at::Tensor& channels, const NormPass& pass) const {
-  return logits(pool_(features.maps, rois, options_.pooler_resolution, pass), channels, pass);
+                                const at::Tensor& channels, const NormMode& mode) const {
+  return logits(pool_(features.maps, rois, options_.pooler_resolution, mode), channels, mode);
 }
 
 LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
                        const std::vector<Truth>& truths, const StepInfo& step) const {
   const auto pack = pack_of(truths);
-  auto rows = regions.drawn.foreground, objects = regions.truth;
+  auto rows = regions.samples.foreground, objects = regions.truth;
   if (const auto shaped = with_shape(*pack, objects)) {
     rows = rows.index_select(0, *shaped);
     objects = objects.index_select(0, *shaped);
@@ -146,20 +146,20 @@ LossSum MaskHead::loss(const Features& features, const SampledRegions& regions,
   const auto rois = regions.rois.index_select(0, rows);
   const auto pooled = regions.pooled.defined()
                           ? regions.pooled.index_select(0, rows)
-                          : pool_(features.maps, rois, options_.pooler_resolution, features.pass);
+                          : pool_(features.maps, rois, options_.pooler_resolution, features.mode);
   const auto channels = pack->labels.index_select(0, objects) + first_;
-  const auto own = logits(pooled, channels.unsqueeze(1), features.pass).squeeze(1);
+  const auto own = logits(pooled, channels.unsqueeze(1), features.mode).squeeze(1);
   if (count == 0) return given(own.sum());  // gradients of 0: other parts may have regions
   const auto target =
       mask_targets(*pack, truths, objects, rois.narrow(1, 1, 4), cells(), options_.target);
-  if (step.figures) add_figures(own.detach(), target, *step.figures);
+  if (step.metrics) add_metrics(own.detach(), target, *step.metrics);
   return given(binary_cross_entropy_sum(own, target));
 }
 
 at::Tensor MaskHead::detect(const Features& features, const std::vector<at::Tensor>& boxes,
                             const at::Tensor& labels) const {
   const auto channels = (labels + first_).unsqueeze(1);
-  return at::sigmoid((*this)(features, as_rois(boxes), channels, NormPass{})).squeeze(1);
+  return at::sigmoid((*this)(features, as_rois(boxes), channels, NormMode{})).squeeze(1);
 }
 
 onnx::Value MaskHead::detect(const std::vector<onnx::Value>& maps, const RegionNodes& regions,

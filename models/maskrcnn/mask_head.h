@@ -51,12 +51,12 @@ class MaskHead {
   /// Returns mask logits (F, Q, M, M) of Q channels for each of rois (F, 5). `channels` (F, Q)
   /// int64 are indices that include a background that comes first.
   at::Tensor operator()(const Features& features, const at::Tensor& rois,
-                        const at::Tensor& channels, const NormPass& pass) const;
+                        const at::Tensor& channels, const NormMode& mode) const;
 
  private:
   /// Takes (F, C, M / 2, M / 2); returns (F, Q, M, M). Other channels have no loss and no result,
   /// so they are not computed.
-  at::Tensor logits(at::Tensor x, const at::Tensor& channels, const NormPass& pass) const;
+  at::Tensor logits(at::Tensor x, const at::Tensor& channels, const NormMode& mode) const;
 
   MaskHeadOptions options_;
   RegionPooler pool_;

@@ -84,11 +84,12 @@ class MaskRcnn final : public PyramidDetector {
     const auto anchors = rpn_.match_anchors(rpn.anchors, truths);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/true);
     const auto candidates = box_stages_.candidates(proposals, truths);
-    const auto drawn = draw({rpn_.lot(anchors, step), box_stages_.lot(candidates, step)});
+    const auto samples = sample_candidates(
+        {rpn_.sampling_task(anchors, step), box_stages_.sampling_task(candidates, step)});
 
-    auto losses = rpn_.losses(features, rpn, truths, anchors, drawn[0], step);
-    if (step.figures) add_recall(proposals.boxes.unbind(0), truths, *step.figures);
-    const auto regions = box_stages_.with_shared(take(candidates, drawn[1]), features);
+    auto losses = rpn_.losses(features, rpn, truths, anchors, samples[0], step);
+    if (step.metrics) add_recall(proposals.boxes.unbind(0), truths, *step.metrics);
+    const auto regions = box_stages_.with_shared(select_sampled(candidates, samples[1]), features);
     for (auto& loss : box_stages_.losses(features, regions, truths, step))
       losses.push_back(std::move(loss));
     if (mask_head_) losses.push_back(mask_head_->loss(features, regions, truths, step));
@@ -98,8 +99,9 @@ class MaskRcnn final : public PyramidDetector {
   std::vector<Found> find(const Features& features) override {
     const auto rpn = rpn_(features);
     const auto proposals = rpn_.proposals(rpn, features.sizes, /*training=*/false).each();
-    if (features.noted)
-      for (const auto& boxes : proposals) features.noted->proposals.push_back(ranked(boxes));
+    if (features.intermediates)
+      for (const auto& boxes : proposals)
+        features.intermediates->proposals.push_back(ranked(boxes));
     return box_stages_.detect(features, proposals, options_.detection);
   }
 

@@ -126,13 +126,13 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
 }  // namespace
 
 at::Tensor RegionPooler::operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
-                                    std::int64_t size, const NormPass& pass) const {
+                                    std::int64_t size, const NormMode& mode) const {
   const auto pooled = [&](at::TensorList own, const at::Tensor& levels, std::int64_t stride) {
     return roi_align(
         own, rois, levels,
         {size, size, 1.0 / static_cast<double>(stride), options_.sampling_ratio, options_.aligned});
   };
-  if (has_last_stage()) return through(last_stage_, pooled(maps, /*levels=*/{}, kStrideOfC4), pass);
+  if (has_last_stage()) return through(last_stage_, pooled(maps, /*levels=*/{}, kStrideOfC4), mode);
   return pooled(at::TensorList(maps).slice(0, 4), region_levels(rois.narrow(1, 1, 4), options_) - 2,
                 kStrideOfP2);
 }
@@ -142,7 +142,7 @@ onnx::Value RegionPooler::operator()(const std::vector<onnx::Value>& maps,
   if (!has_last_stage()) return pool_regions(maps, regions, size, options_);
   return through(last_stage_,
                  align(maps[0], regions.boxes, regions.images, size, kStrideOfC4, options_),
-                 NormPass{});
+                 NormMode{});
 }
 
 }  // namespace millrace

@@ -16,10 +16,10 @@ namespace millrace {
 
 /// Regions sampled from the images of a batch: R of them, F foreground.
 struct SampledRegions {
-  at::Tensor rois;    // (R, 5): image index, x1 y1 x2 y2
-  at::Tensor truth;   // (F) int64: index in TruthPack of each foreground region's object
-  Drawn drawn;        // their indices among the candidates
-  at::Tensor pooled;  // (R, C, H, W): their features if heads share them
+  at::Tensor rois;            // (R, 5): image index, x1 y1 x2 y2
+  at::Tensor truth;           // (F) int64: index in TruthPack of each foreground region's object
+  SampledCandidates samples;  // their indices among the candidates
+  at::Tensor pooled;          // (R, C, H, W): their features if heads share them
 };
 
 struct PoolOptions {
@@ -54,7 +54,7 @@ class RegionPooler {
 
   /// Takes rois (R, 5): image index, x1 y1 x2 y2; returns (R, C, side(size), side(size)).
   at::Tensor operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
-                        std::int64_t size, const NormPass& pass) const;
+                        std::int64_t size, const NormMode& mode) const;
   onnx::Value operator()(const std::vector<onnx::Value>& maps, const RegionNodes& regions,
                          std::int64_t size) const;
 

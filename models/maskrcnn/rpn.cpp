@@ -84,7 +84,7 @@ at::Tensor surroundings(const std::vector<at::Tensor>& maps, const AnchorPlaces&
          is_inside.unsqueeze(1);
 }
 
-bool predicts_once_more(const Features& features) { return features.maps[0].is_cpu(); }
+bool predicts_samples_again(const Features& features) { return features.maps[0].is_cpu(); }
 
 }  // namespace
 
@@ -138,7 +138,7 @@ Rpn::Rpn(const Scope& scope, const RpnOptions& options, const BoxOptions& boxes,
 
 Rpn::Output Rpn::operator()(const Features& features) const {
   const at::AutoGradMode with_gradients(at::GradMode::is_enabled() &&
-                                        !predicts_once_more(features));
+                                        !predicts_samples_again(features));
   // One convolution for both, which reads the maps once.
   auto predict = logits_;
   predict.weight = at::cat({logits_.weight, deltas_.weight});
@@ -157,13 +157,13 @@ Rpn::Output Rpn::operator()(const Features& features) const {
 }
 
 Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& output,
-                                        const Drawn& drawn) const {
-  if (!predicts_once_more(features))
-    return {output.logits.flatten().index_select(0, drawn.rows),
+                                        const SampledCandidates& samples) const {
+  if (!predicts_samples_again(features))
+    return {output.logits.flatten().index_select(0, samples.rows),
             output.deltas.reshape({-1, 4}).index_select(
-                0, drawn.rows.index_select(0, drawn.foreground))};
+                0, samples.rows.index_select(0, samples.foreground))};
   const auto cells = logits_.weight.size(0);
-  const auto places = places_of(drawn.rows, features.maps, cells);
+  const auto places = places_of(samples.rows, features.maps, cells);
   const auto rows = [](const at::Tensor& values) {  // (R, C, H, W) -> (R, H W C)
     return values.permute({0, 2, 3, 1}).flatten(1);
   };
@@ -174,10 +174,10 @@ Rpn::Predicted Rpn::sampled_predictions(const Features& features, const Output& 
                           .squeeze(1);
   // Uses all sampled anchors, so that the shape is constant, as oneDNN compiles a kernel for each
   // shape.
-  const auto own = places.cell.index_select(0, drawn.foreground).view({-1, 1, 1});
+  const auto own = places.cell.index_select(0, samples.foreground).view({-1, 1, 1});
   const auto deltas = linear(hidden, rows(deltas_.weight), deltas_.bias)
-                          .view({drawn.rows.size(0), cells, 4})
-                          .index_select(0, drawn.foreground)
+                          .view({samples.rows.size(0), cells, 4})
+                          .index_select(0, samples.foreground)
                           .gather(1, own.expand({-1, 1, 4}))
                           .squeeze(1);
   return {logits.to(at::kFloat), deltas.to(at::kFloat)};
@@ -261,26 +261,28 @@ Matches Rpn::match_anchors(const at::Tensor& anchors, const std::vector<Truth>& 
   return matches;
 }
 
-Lot Rpn::lot(const Matches& matches, const StepInfo& step) const {
-  return lot_of(matches.label, options_.batch_size_per_image, options_.positive_fraction,
-                [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
+SamplingTask Rpn::sampling_task(const Matches& matches, const StepInfo& step) const {
+  return make_sampling_task(matches.label, options_.batch_size_per_image,
+                            options_.positive_fraction,
+                            [&step](std::size_t image) { return step.rng(kAnchorStream, image); });
 }
 
 LossSums Rpn::losses(const Features& features, const Output& output,
-                     const std::vector<Truth>& truths, const Matches& matches, const Drawn& drawn,
-                     const StepInfo& step) const {
-  const auto sampled = drawn.rows.size(0), foreground = drawn.foreground.size(0);
-  const auto predicted = sampled_predictions(features, output, drawn);
+                     const std::vector<Truth>& truths, const Matches& matches,
+                     const SampledCandidates& samples, const StepInfo& step) const {
+  const auto sampled = samples.rows.size(0), foreground = samples.foreground.size(0);
+  const auto predicted = sampled_predictions(features, output, samples);
   const auto &logits = predicted.logits, &deltas = predicted.deltas;
   const auto all_targets =
-      at::zeros({sampled}, logits.options()).index_fill_(0, drawn.foreground, 1);
+      at::zeros({sampled}, logits.options()).index_fill_(0, samples.foreground, 1);
   const auto images = static_cast<double>(truths.size());
-  const Count over{"rpn anchors", options_.loss_normalizer == RpnOptions::Normalizer::batch
-                                      ? static_cast<double>(options_.batch_size_per_image) * images
-                                      : static_cast<double>(sampled)};
+  const LossDivisor divisor{"rpn anchors",
+                            options_.loss_normalizer == RpnOptions::Normalizer::batch
+                                ? static_cast<double>(options_.batch_size_per_image) * images
+                                : static_cast<double>(sampled)};
   const auto objectness = binary_cross_entropy_sum(logits, all_targets);
   const auto regression = [&] {
-    const auto rows = drawn.rows.index_select(0, drawn.foreground);
+    const auto rows = samples.rows.index_select(0, samples.foreground);
     const auto truth = matches.truth.view(-1).index_select(0, rows);
     const auto targets =
         coder_.encode(output.anchors.index_select(0, rows.remainder(output.anchors.size(0))),
@@ -288,23 +290,24 @@ LossSums Rpn::losses(const Features& features, const Output& output,
     return smooth_l1_sum(deltas, targets, options_.smooth_l1_beta);
   };
   const auto box = foreground == 0 ? deltas.sum() : regression();
-  if (step.figures) {
+  if (step.metrics) {
     const auto right = ((logits > 0) == (all_targets > 0)).sum();
-    step.figures->add("rpn/accuracy", right, at::full_like(right, sampled));
-    step.figures->add("rpn/fg", static_cast<double>(foreground), images);
-    step.figures->add("rpn/bg", static_cast<double>(sampled - foreground), images);
+    step.metrics->add("rpn/accuracy", right, at::full_like(right, sampled));
+    step.metrics->add("rpn/fg", static_cast<double>(foreground), images);
+    step.metrics->add("rpn/bg", static_cast<double>(sampled - foreground), images);
   }
-  return {{"loss_objectness", objectness, over}, {"loss_rpn_box_reg", box, over}};
+  return {{"loss_objectness", objectness, divisor}, {"loss_rpn_box_reg", box, divisor}};
 }
 
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                Figures& figures) {
+                Metrics& metrics) {
   for (std::size_t i = 0; i < truths.size(); ++i) {
-    const auto found = match(proposals[i], truths[i].boxes, {.low = 0.5, .high = 0.7}).label;
+    const auto found =
+        match(proposals[i], truths[i].boxes, {.bg_iou_thresh = 0.5, .fg_iou_thresh = 0.7}).label;
     const auto half = (found != 0).sum();
     const auto objects = at::full_like(half, found.size(0));
-    figures.add("rpn/recall50", half, objects);
-    figures.add("rpn/recall70", (found == 1).sum(), objects);
+    metrics.add("rpn/recall50", half, objects);
+    metrics.add("rpn/recall70", (found == 1).sum(), objects);
   }
 }
 

@@ -81,11 +81,12 @@ class Rpn {
   Matches match_anchors(const at::Tensor& anchors, const std::vector<Truth>& truths) const;
 
   /// Returns the task of sampling anchors.
-  Lot lot(const Matches& matches, const StepInfo& step) const;
+  SamplingTask sampling_task(const Matches& matches, const StepInfo& step) const;
 
   /// Returns "loss_objectness" and "loss_rpn_box_reg" over the sampled anchors.
   LossSums losses(const Features& features, const Output& output, const std::vector<Truth>& truths,
-                  const Matches& matches, const Drawn& drawn, const StepInfo& step) const;
+                  const Matches& matches, const SampledCandidates& samples,
+                  const StepInfo& step) const;
 
  private:
   struct Predicted {
@@ -97,7 +98,7 @@ class Rpn {
   /// pixels around each: other anchors have no gradient, so hidden maps are neither kept nor part
   /// of the backward pass (decision 0012).
   Predicted sampled_predictions(const Features& features, const Output& output,
-                                const Drawn& drawn) const;
+                                const SampledCandidates& samples) const;
 
   RpnOptions options_;
   BoxCoder coder_;
@@ -108,6 +109,6 @@ class Rpn {
 /// Adds "rpn/recall50" and "rpn/recall70": the shares of objects with a proposal (P, 4) of their
 /// image whose IoU is at least 0.5 and 0.7. Empty boxes do not count as proposals.
 void add_recall(const std::vector<at::Tensor>& proposals, const std::vector<Truth>& truths,
-                Figures& figures);
+                Metrics& metrics);
 
 }  // namespace millrace

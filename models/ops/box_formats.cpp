@@ -13,17 +13,17 @@ at::Tensor last(const at::Tensor& boxes) { return boxes.narrow(-1, 2, 2); }
 
 }  // namespace
 
-at::Tensor corners_of(const at::Tensor& boxes) {
+at::Tensor to_corners(const at::Tensor& boxes) {
   const auto half = last(boxes) * 0.5;
   return at::cat({first(boxes) - half, first(boxes) + half}, -1);
 }
 
-onnx::Value corners_of(const onnx::Value& boxes) {
+onnx::Value to_corners(const onnx::Value& boxes) {
   const auto centre = onnx::slice(boxes, -1, 0, 2), half = onnx::slice(boxes, -1, 2, 4) * 0.5;
   return onnx::concat({centre - half, centre + half}, -1);
 }
 
-at::Tensor centers_of(const at::Tensor& corners) {
+at::Tensor to_centers(const at::Tensor& corners) {
   return at::cat({(first(corners) + last(corners)) * 0.5, last(corners) - first(corners)}, -1);
 }
 

@@ -9,10 +9,10 @@
 namespace millrace {
 
 /// Converts boxes (..., 4) from centre and sides to x1 y1 x2 y2.
-at::Tensor corners_of(const at::Tensor& boxes);
-onnx::Value corners_of(const onnx::Value& boxes);
+at::Tensor to_corners(const at::Tensor& boxes);
+onnx::Value to_corners(const onnx::Value& boxes);
 
 /// Converts boxes (..., 4) from x1 y1 x2 y2 to centre and sides.
-at::Tensor centers_of(const at::Tensor& corners);
+at::Tensor to_centers(const at::Tensor& corners);
 
 }  // namespace millrace

@@ -73,8 +73,8 @@ class BlockMatcher {
   BlockMatcher(const at::Tensor& truth, const BoxPlanes& boxes, const MatchOptions& options)
       : truth_(truth),
         boxes_(boxes),
-        low_(static_cast<float>(options.low)),
-        high_(static_cast<float>(options.high)),
+        bg_iou_thresh_(static_cast<float>(options.bg_iou_thresh)),
+        fg_iou_thresh_(static_cast<float>(options.fg_iou_thresh)),
         offset_(static_cast<float>(options.offset)),
         blocks_((boxes_.count + kBlock - 1) / kBlock),
         highest_(static_cast<std::size_t>(truth_.count * blocks_)) {}
@@ -138,15 +138,15 @@ class BlockMatcher {
     for (auto i = begin; i < end; ++i) {
       const auto place = static_cast<std::size_t>(i - begin);
       truth[i] = truth_.count > 0 ? first + best_row[place] : 0;
-      label[i] = truth_.count > 0 && best[place] >= high_  ? 1
-                 : truth_.count == 0 || best[place] < low_ ? 0
-                                                           : -1;
+      label[i] = truth_.count > 0 && best[place] >= fg_iou_thresh_   ? 1
+                 : truth_.count == 0 || best[place] < bg_iou_thresh_ ? 0
+                                                                     : -1;
     }
   }
 
   BoxPlanes truth_;
   const BoxPlanes& boxes_;
-  float low_, high_, offset_;
+  float bg_iou_thresh_, fg_iou_thresh_, offset_;
   std::int64_t blocks_;
   std::vector<float> highest_;  // (G, blocks), 0 if the truth is outside the block's bounds
 };
@@ -182,8 +182,8 @@ void check_boxes(const at::Tensor& boxes, std::int64_t dimensions) {
 Matches match_images(const at::Tensor& truth, const std::optional<at::Tensor>& begins,
                      const at::Tensor& boxes, const MatchOptions& options) {
   static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
-  auto [best, label] =
-      op.call(truth, begins, boxes, options.low, options.high, options.low_quality, options.offset);
+  auto [best, label] = op.call(truth, begins, boxes, options.bg_iou_thresh, options.fg_iou_thresh,
+                               options.low_quality, options.offset);
   return {std::move(best), std::move(label)};
 }
 

@@ -11,7 +11,7 @@ struct Matches {
 };
 
 struct MatchOptions {
-  double low = 0.5, high = 0.5;  // IoU: >= high is foreground, < low background
+  double bg_iou_thresh = 0.5, fg_iou_thresh = 0.5;  // below: background; from: foreground
   /// The best boxes of each ground truth (ties included) are foreground at any IoU, and keep their
   /// own best truth, as in detectron2's and torchvision's Matcher, except that a truth that
   /// overlaps no box has no best box (theirs: all boxes).

@@ -107,20 +107,20 @@ std::vector<std::int64_t> drawn_ranks(std::int64_t total, std::int64_t count, Rn
   return ranks;
 }
 
-/// The samples of a lot, as numbers for the device.
+/// The samples of a task, as numbers for the device.
 struct Ranks {
   static constexpr std::int64_t kColumns = 4;  // image, label, rank, slot
 
-  std::vector<DrawnCount> counts;
+  std::vector<SampleCount> counts;
   std::vector<std::int64_t> wanted;      // (R, kColumns)
   std::vector<std::int64_t> foreground;  // (F)
 
   /// `totals` (N, 2): counts of labels 1 and 0.
-  Ranks(const Lot& lot, const std::int64_t* totals) {
-    for (std::int64_t image = 0; image < lot.label.size(0); ++image, totals += 2) {
-      auto rng = lot.rng(static_cast<std::size_t>(image));
-      const auto positive = std::min(totals[0], lot.foreground);
-      const auto negative = std::min(totals[1], std::max<std::int64_t>(0, lot.all - positive));
+  Ranks(const SamplingTask& task, const std::int64_t* totals) {
+    for (std::int64_t image = 0; image < task.label.size(0); ++image, totals += 2) {
+      auto rng = task.rng(static_cast<std::size_t>(image));
+      const auto positive = std::min(totals[0], task.foreground);
+      const auto negative = std::min(totals[1], std::max<std::int64_t>(0, task.all - positive));
       counts.push_back({positive, negative});
       add(image, 1, drawn_ranks(totals[0], positive, rng));
       add(image, 0, drawn_ranks(totals[1], negative, rng));
@@ -144,49 +144,49 @@ struct Ranks {
 
 }  // namespace
 
-Lot lot_of(at::Tensor label, std::int64_t all, double fraction,
-           std::function<Rng(std::size_t image)> rng) {
+SamplingTask make_sampling_task(at::Tensor label, std::int64_t all, double fraction,
+                                std::function<Rng(std::size_t image)> rng) {
   const auto foreground = static_cast<std::int64_t>(static_cast<double>(all) * fraction);
   return {std::move(label), foreground, all, std::move(rng)};
 }
 
-std::int64_t Drawn::longest() const {
+std::int64_t SampledCandidates::longest() const {
   std::int64_t longest = 0;
   for (const auto& count : counts) longest = std::max(longest, count.all());
   return longest;
 }
 
-std::vector<Drawn> draw(const std::vector<Lot>& lots) {
+std::vector<SampledCandidates> sample_candidates(const std::vector<SamplingTask>& tasks) {
   static const auto count = dispatched<decltype(label_counts_on_cpu)>("millrace::label_counts");
   static const auto find = dispatched<decltype(ranked_labels_on_cpu)>("millrace::ranked_labels");
   std::vector<at::Tensor> counts, sums;
-  for (const auto& lot : lots) {
-    if (lot.label.dim() != 2 || lot.label.scalar_type() != at::kChar)
-      throw std::invalid_argument("draw: labels must be (N, P) int8");
-    counts.push_back(count.call(lot.label));
+  for (const auto& task : tasks) {
+    if (task.label.dim() != 2 || task.label.scalar_type() != at::kChar)
+      throw std::invalid_argument("sample_candidates: labels must be (N, P) int8");
+    counts.push_back(count.call(task.label));
     sums.push_back(counts.back().sum(1));
   }
   const auto totals = at::cat(sums).cpu().contiguous();  // synchronizes with the device
   const auto* total = totals.const_data_ptr<std::int64_t>();
 
-  std::vector<Drawn> drawn(lots.size());
+  std::vector<SampledCandidates> samples(tasks.size());
   std::vector<at::Tensor> numbers;
-  for (std::size_t i = 0; i < lots.size(); ++i) {
-    Ranks ranks(lots[i], total);
-    total += 2 * lots[i].label.size(0);
-    drawn[i].counts = std::move(ranks.counts);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    Ranks ranks(tasks[i], total);
+    total += 2 * tasks[i].label.size(0);
+    samples[i].counts = std::move(ranks.counts);
     numbers.push_back(at::tensor(ranks.wanted, at::kLong).view({-1, Ranks::kColumns}));
     numbers.push_back(at::tensor(ranks.foreground, at::kLong));
   }
-  numbers = uploaded(std::move(numbers), lots[0].label.device());
-  for (std::size_t i = 0; i < lots.size(); ++i) {
+  numbers = uploaded(std::move(numbers), tasks[0].label.device());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto& wanted = numbers[2 * i];
-    drawn[i].rows = find.call(lots[i].label, counts[i], wanted);
-    drawn[i].image = wanted.select(1, 0);
-    drawn[i].slots = wanted.select(1, 3);
-    drawn[i].foreground = numbers[2 * i + 1];
+    samples[i].rows = find.call(tasks[i].label, counts[i], wanted);
+    samples[i].image = wanted.select(1, 0);
+    samples[i].slots = wanted.select(1, 3);
+    samples[i].foreground = numbers[2 * i + 1];
   }
-  return drawn;
+  return samples;
 }
 
 }  // namespace millrace

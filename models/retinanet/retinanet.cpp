@@ -45,7 +45,7 @@ class DenseHead {
   at::Tensor operator()(const std::vector<at::Tensor>& maps) const {
     auto levels = maps;
     for (const auto& conv : convs_)
-      levels = conv(levels, NormPass{.training = true}, Activation::relu);
+      levels = conv(levels, NormMode{.training = true}, Activation::relu);
     levels = last_(levels);
     // The maps are channels last in memory, so that this view needs no copy.
     for (auto& level : levels)
@@ -90,7 +90,7 @@ class RetinaNet final : public PyramidDetector {
 
  private:
   /// Runs the network on a batch of no images, whose maps give the sizes for the anchors.
-  Counts compute_counts(const Batch& batch, const StepInfo& step) const override {
+  LossDivisors compute_counts(const Batch& batch, const StepInfo& step) const override {
     std::int64_t foreground = 0;
     if (is_by_batch()) {
       const auto [height, width] = std::pair(std::max(batch.height, step.padded.height),
@@ -107,16 +107,16 @@ class RetinaNet final : public PyramidDetector {
   }
 
   /// Returns the count that divides the losses.
-  Count count_of(std::int64_t images, std::int64_t foreground) const {
-    return is_by_batch() ? Count{"foreground anchors", static_cast<double>(foreground)}
-                         : Count{"images", static_cast<double>(images)};
+  LossDivisor count_of(std::int64_t images, std::int64_t foreground) const {
+    return is_by_batch() ? LossDivisor{"foreground anchors", static_cast<double>(foreground)}
+                         : LossDivisor{"images", static_cast<double>(images)};
   }
 
   /// The training targets of a batch's anchors.
   struct Targets {
-    at::Tensor classes;  // (N, T) int64: each anchor's class for focal_loss_sum
-    at::Tensor boxes;    // (F, 4): the ground truth of foreground anchors
-    Drawn foreground;    // all F foreground anchors
+    at::Tensor classes;            // (N, T) int64: each anchor's class for focal_loss_sum
+    at::Tensor boxes;              // (F, 4): the ground truth of foreground anchors
+    SampledCandidates foreground;  // all F foreground anchors
   };
 
   Targets targets(const at::Tensor& anchors, const std::vector<Truth>& truths) const {
@@ -127,8 +127,8 @@ class RetinaNet final : public PyramidDetector {
                options_.boxes.offset});
     auto classes = at::full_like(best, kBackground);
     classes.masked_fill_(label == -1, kIgnored);
-    auto foreground = draw({{label, /*foreground=*/anchors.size(0), /*all=*/0,
-                             [](std::size_t) { return Rng{0}; }}})[0];
+    auto foreground = sample_candidates({{label, /*foreground=*/anchors.size(0), /*all=*/0,
+                                          [](std::size_t) { return Rng{0}; }}})[0];
     const auto own = best.view(-1).index_select(0, foreground.rows);
     classes.view(-1).index_copy_(0, foreground.rows, pack->labels.index_select(0, own) + first_);
     return {classes, pack->boxes.index_select(0, own), std::move(foreground)};
@@ -142,9 +142,9 @@ class RetinaNet final : public PyramidDetector {
     const auto& rows = targets.foreground.rows;
     const auto images = static_cast<double>(truths.size());
     const auto foreground = static_cast<double>(rows.size(0));
-    if (step.figures) {
-      step.figures->add("anchors/fg", foreground, images);
-      add_figures(logits.detach(), targets, *step.figures);
+    if (step.metrics) {
+      step.metrics->add("anchors/fg", foreground, images);
+      add_metrics(logits.detach(), targets, *step.metrics);
     }
     const auto references = anchors.index_select(0, rows.remainder(anchors.size(0))),
                own_deltas = deltas.reshape({-1, 4}).index_select(0, rows);
@@ -166,13 +166,13 @@ class RetinaNet final : public PyramidDetector {
       regression = i > 0 ? regression + box : box;
       first += count;
     }
-    const auto over = count_of(std::ssize(truths), rows.size(0));
-    return {{"loss_cls", classification, over}, {"loss_box_reg", regression, over}};
+    const auto divisor = count_of(std::ssize(truths), rows.size(0));
+    return {{"loss_cls", classification, divisor}, {"loss_box_reg", regression, divisor}};
   }
 
   /// Adds accuracies of the logits (N, T, K): an anchor predicts a class if its probability is >
   /// 1/2.
-  void add_figures(const at::Tensor& logits, const Targets& targets, Figures& figures) const {
+  void add_metrics(const at::Tensor& logits, const Targets& targets, Metrics& metrics) const {
     const auto [best, own] = logits.max(2);
     const auto said = own.masked_fill(best <= 0, kBackground);
     const auto right = said == targets.classes;
@@ -180,10 +180,10 @@ class RetinaNet final : public PyramidDetector {
     const auto objects = said.view(-1).index_select(0, rows);
     const auto count = static_cast<double>(rows.size(0));
     const auto part = right.sum();
-    figures.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
-    figures.add("anchors/fg_accuracy", right.view(-1).index_select(0, rows).sum(),
+    metrics.add("anchors/accuracy", part, (targets.classes != kIgnored).sum());
+    metrics.add("anchors/fg_accuracy", right.view(-1).index_select(0, rows).sum(),
                 at::full_like(part, count));
-    figures.add("anchors/false_negatives", (objects == kBackground).sum(),
+    metrics.add("anchors/false_negatives", (objects == kBackground).sum(),
                 at::full_like(part, count));
   }
 

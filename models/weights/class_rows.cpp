@@ -107,10 +107,10 @@ std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
   return chosen;
 }
 
-at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
+at::Tensor with_chosen_classes(const at::Tensor& initial, const ClassAxis& to,
                                const at::Tensor& value, const ClassAxis& from,
                                std::span<const std::int64_t> chosen) {
-  auto result = living.detach().clone();
+  auto result = initial.detach().clone();
   const auto source = by_place(value, from), target = by_place(result, to);  // a view of the result
   const auto take = [&](std::int64_t place, std::int64_t from_place) {
     target.select(1, place).copy_(source.select(1, from_place));

@@ -51,10 +51,10 @@ std::optional<at::Tensor> with_classes(const at::Tensor& value, const ClassAxis&
 std::vector<std::int64_t> same_names(const std::vector<std::string>& from,
                                      const std::vector<std::string>& to);
 
-/// Returns `living`, whose rows have the order `to`, with the rows of class k replaced by those of
+/// Returns `initial`, whose rows have the order `to`, with the rows of class k replaced by those of
 /// class `chosen[k]` of `value`, unless that is -1. The background is copied if both have one, and
 /// zeroed if only `to` has.
-at::Tensor with_chosen_classes(const at::Tensor& living, const ClassAxis& to,
+at::Tensor with_chosen_classes(const at::Tensor& initial, const ClassAxis& to,
                                const at::Tensor& value, const ClassAxis& from,
                                std::span<const std::int64_t> chosen);
 

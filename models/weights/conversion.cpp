@@ -13,7 +13,7 @@
 namespace millrace {
 
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
-                           const Scheme& scheme, const Insistence& insistence) {
+                           const Scheme& scheme, const ForceWeights& force_weights) {
   check_writable_format(out);
   auto file = in_our_names(read_weights(in));
   const auto card = read_card(in);
@@ -41,7 +41,7 @@ Conversion convert_weights(const std::filesystem::path& in, const std::filesyste
       throw Error(in.string() + ": tensor '" + name + "' occurs twice");
     ours.emplace_back(name, value);
     if (const auto why = not_finite(value))
-      insistence.object<Error>(
+      force_weights.throw_or_warn<Error>(
           fmt::format("{}: '{}': {}; the training that wrote this file diverged", in.string(),
                       stored_as.empty() ? name : stored_as, *why));
     const auto head = head_of(name);

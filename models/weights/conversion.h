@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/models/weights/force_weights.h"
 #include "millrace/models/weights/schemes.h"
-#include "millrace/models/weights/soundness.h"
 
 namespace millrace {
 
@@ -25,6 +25,6 @@ struct Conversion {
 /// values that are not finite, has no name of any scheme (unless it has a card) or of `scheme`, or
 /// if `out` cannot be written; throws ConfigError if weights cannot be written in its format.
 Conversion convert_weights(const std::filesystem::path& in, const std::filesystem::path& out,
-                           const Scheme& scheme, const Insistence& insistence = {});
+                           const Scheme& scheme, const ForceWeights& force_weights = {});
 
 }  // namespace millrace

@@ -21,13 +21,13 @@ struct Format {
 NamedTensors read_whole_safetensors(const fs::path& file) {
   Metadata metadata;
   auto tensors = read_safetensors(file, &metadata);
-  bool has_seal = false;
+  bool has_digest = false;
   try {
-    has_seal = check_seal(metadata, tensors);
+    has_digest = check_content_digest(metadata, tensors);
   } catch (const Error& problem) {
     throw Error(file.string() + ": " + problem.what());
   }
-  if (!has_seal) check_file_of_checkpoint(file);
+  if (!has_digest) check_file_of_checkpoint(file);
   return tensors;
 }
 
@@ -86,7 +86,7 @@ bool takes_metadata(const fs::path& file) { return file.extension() == kSafetens
 void write_weights(const fs::path& file, const NamedTensors& tensors, const Metadata& metadata) {
   check_writable_format(file);
   if (takes_metadata(file) && !metadata.empty())
-    write_safetensors(file, tensors, sealed(metadata, tensors));
+    write_safetensors(file, tensors, with_content_digest(metadata, tensors));
   else
     format_of(file)->write(file, tensors);
 }

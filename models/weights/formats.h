@@ -49,15 +49,15 @@ NamedTensors read_npz(const std::filesystem::path& file);
 /// Throws Error for bf16, which NumPy does not have.
 void write_npz(const std::filesystem::path& file, const NamedTensors& tensors);
 
-// The seal of a weight file is a digest of its content in its metadata, so that a changed byte is
-// detected from the file alone.
+// The metadata of a weight file has a digest of its content, so that a changed byte is detected
+// from the file alone.
 
 /// Returns `metadata` with a digest of it and of the tensors: their names, types, shapes and bytes,
 /// in an order independent of the file's.
-Metadata sealed(Metadata metadata, const NamedTensors& tensors);
+Metadata with_content_digest(Metadata metadata, const NamedTensors& tensors);
 
-/// Returns true if there is a seal. Throws Error if it does not match the tensors and metadata, or
-/// is missing although Millrace wrote the metadata.
-bool check_seal(const Metadata& metadata, const NamedTensors& tensors);
+/// Returns true if there is a digest. Throws Error if it does not match the tensors and metadata,
+/// or is missing although Millrace wrote the metadata.
+bool check_content_digest(const Metadata& metadata, const NamedTensors& tensors);
 
 }  // namespace millrace

@@ -115,8 +115,8 @@ class Loader {
 };
 
 /// Reports rows that were selected by the names of their classes.
-void tell_of_names(const std::vector<std::string>& from, const std::vector<std::string>& to,
-                   LoadReport& report) {
+void report_name_matches(const std::vector<std::string>& from, const std::vector<std::string>& to,
+                         LoadReport& report) {
   if (from == to) return;
   report.notes.push_back("loaded the rows of heads by class name");
   for (const auto& name : to)
@@ -149,7 +149,7 @@ std::optional<double> constant_of(const Parameter& parameter) {
   return values[0].item<double>();
 }
 
-void warn_of(const std::string& what, const std::vector<std::string>& names) {
+void log_names(const std::string& what, const std::vector<std::string>& names) {
   if (names.empty()) return;
   log_warning("{} {}: {}", counted(std::ssize(names), "tensor"), what, some(names));
   for (const auto& name : names) log_debug("  {}: {}", what, name);
@@ -188,15 +188,15 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
     if (!seen.contains(parameter.name)) report.missing.push_back(parameter.name);
   report.initial.insert(report.initial.end(), report.missing.begin(), report.missing.end());
   if (const auto& bad = loader.bad; !bad.empty())
-    use.insistence.object<Error>(fmt::format(
+    use.force_weights.throw_or_warn<Error>(fmt::format(
         "{}: {}{}; the training that wrote this file diverged", file.string(), bad.front(),
         bad.size() > 1 ? fmt::format(", also in {} more", counted(std::ssize(bad) - 1, "tensor"))
                        : ""));
   if (loader.went_by_name)
-    tell_of_names(names, use.classes, report);
+    report_name_matches(names, use.classes, report);
   else if (!names.empty() && names.size() == use.classes.size() && names != use.classes &&
            report.other_classes.empty())
-    use.insistence.object<Error>(
+    use.force_weights.throw_or_warn<Error>(
         fmt::format("{}: its classes are {}, the model's are {}, and the detector does not declare "
                     "which rows of its tensors belong to which class (Parameters::set_classes)",
                     file.string(), some(names), some(use.classes)));
@@ -228,12 +228,12 @@ void check_all_loaded(const LoadReport& report, std::size_t parameters, const st
 }
 
 void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
-                         const std::string& file, const Insistence& insistence) {
+                         const std::string& file, const ForceWeights& force_weights) {
   std::vector<std::string> initial;
   for (const auto& name : frozen)
     if (std::ranges::count(report.initial, name) > 0) initial.push_back(name);
   if (initial.empty()) return;
-  insistence.object<Error>(
+  force_weights.throw_or_warn<Error>(
       fmt::format("{} contains no values for {} that the configuration freezes and that would keep "
                   "their initial values: {}; train them (model.backbone.freeze_at, "
                   "optimizer.groups) or use weights of this model",
@@ -251,11 +251,11 @@ void log_report(const LoadReport& report, const Parameters& parameters, const st
     else
       random.push_back(name);
   }
-  warn_of("not in the file start from random values", random);
-  warn_of("not in the file start from a constant", constants);
-  warn_of("with another shape keep their initial values", report.mismatched);
-  warn_of("of heads for other classes keep their initial values", report.other_classes);
-  warn_of("of the file are not used", report.unused);
+  log_names("not in the file start from random values", random);
+  log_names("not in the file start from a constant", constants);
+  log_names("with another shape keep their initial values", report.mismatched);
+  log_names("of heads for other classes keep their initial values", report.other_classes);
+  log_names("of the file are not used", report.unused);
   if (!report.new_classes.empty())
     log_warning("rows of {} missing in {} start from random values: {}",
                 report.new_classes.size() == 1 ? "the class" : "the classes", file,

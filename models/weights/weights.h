@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "millrace/models/weights/force_weights.h"
 #include "millrace/models/weights/parameters.h"
-#include "millrace/models/weights/soundness.h"
 
 namespace millrace {
 
@@ -29,7 +29,7 @@ struct LoadReport {
 
 struct WeightUse {
   std::vector<std::string> classes = {};  // the model's, in label order; empty = as in the file
-  Insistence insistence = {};             // for weights that are not finite
+  ForceWeights force_weights = {};        // for weights that are not finite
 };
 
 /// Loads .safetensors, .pth, .pkl, .npz or a checkpoint folder (weights/formats.h), with the names
@@ -43,10 +43,10 @@ LoadReport load_weights(const Parameters& parameters, const std::filesystem::pat
 /// Throws Error unless all of the model's `parameters` parameters were loaded.
 void check_all_loaded(const LoadReport& report, std::size_t parameters, const std::string& file);
 
-/// Throws Error, unless `insistence` was asked for, if parameters in `frozen` keep initial values,
+/// Throws Error, or warns if forced, if parameters in `frozen` keep initial values,
 /// which no training would change.
 void check_frozen_loaded(const LoadReport& report, const std::vector<std::string>& frozen,
-                         const std::string& file, const Insistence& insistence);
+                         const std::string& file, const ForceWeights& force_weights);
 
 /// Logs a report on a model before its training: counts and first names; at debug level all names.
 void log_report(const LoadReport& report, const Parameters& parameters, const std::string& file);

@@ -35,7 +35,7 @@ MILLRACE_HOST_DEVICE inline float iou(const BoxValues& a, const BoxValues& b, fl
 
 /// Thresholds as in millrace/models/ops/matcher.h.
 struct MatchRules {
-  float low, high, offset;
+  float bg_iou_thresh, fg_iou_thresh, offset;
   bool low_quality;
 };
 
@@ -54,10 +54,10 @@ MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t cou
     if (g == 0 || value > best) best = value, truth = g;
     is_best = is_best || (rules.low_quality && value > 0 && value == highest[g]);
   }
-  label = static_cast<std::int8_t>(count == 0                      ? 0
-                                   : is_best || best >= rules.high ? 1
-                                   : best < rules.low              ? 0
-                                                                   : -1);
+  label = static_cast<std::int8_t>(count == 0                               ? 0
+                                   : is_best || best >= rules.fg_iou_thresh ? 1
+                                   : best < rules.bg_iou_thresh             ? 0
+                                                                            : -1);
 }
 
 /// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): index of each

@@ -26,22 +26,23 @@ const char* oldest_driver(int major) {
 
 }  // namespace
 
-std::string missing(const DriverFacts& facts) {
+std::string missing_driver_text(const DriverFacts& facts) {
   if (facts.error.empty() && facts.count > 0) return {};
   const int major = facts.runtime / 1000;
   const auto* oldest = oldest_driver(major);
   const auto wanted = oldest ? fmt::format("NVIDIA driver {} or later for CUDA {}", oldest, major)
                              : fmt::format("an NVIDIA driver for CUDA {}", major);
-  if (facts.supports > 0 && facts.supports / 1000 < major)
+  if (facts.supported_cuda > 0 && facts.supported_cuda / 1000 < major)
     return fmt::format(
         "requires {}; the installed driver{} supports CUDA {}: update the driver, or use libtorch "
         "and a build for CUDA {}",
-        wanted, facts.driver.empty() ? "" : " " + facts.driver, version_text(facts.supports),
-        facts.supports / 1000);
+        wanted, facts.driver.empty() ? "" : " " + facts.driver, version_text(facts.supported_cuda),
+        facts.supported_cuda / 1000);
   const auto why = facts.error.empty() ? "CUDA reports 0 devices" : facts.error;
-  if (facts.supports == 0) return fmt::format("requires {}, not found: {}", wanted, why);
-  const auto hidden =
-      facts.hides ? fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", facts.visible) : "";
+  if (facts.supported_cuda == 0) return fmt::format("requires {}, not found: {}", wanted, why);
+  const auto hidden = facts.has_visible_devices
+                          ? fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", facts.visible_devices)
+                          : "";
   return fmt::format("requires an NVIDIA GPU, not found: {}{}", why, hidden);
 }
 

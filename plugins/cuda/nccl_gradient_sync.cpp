@@ -31,7 +31,7 @@ namespace {
 constexpr auto kPeriod = std::chrono::milliseconds(1);  // polling interval for sums
 /// Time to poll the host's part of a call without sleeping. It mostly takes microseconds, less than
 /// a sleep of a millisecond for each sum of a step.
-constexpr auto kAwake = std::chrono::microseconds(200);
+constexpr auto kPollTime = std::chrono::microseconds(200);
 
 ncclDataType_t type_of(const at::Tensor& values) {
   switch (values.scalar_type()) {
@@ -102,9 +102,9 @@ class NcclGradientSync final : public GradientSync {
                   [&](const auto& sent, const auto& received) { exchange(sent, received, what); });
     } else {
       auto* data = values.mutable_data_ptr();
-      settle(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()), type_of(values),
-                           ncclSum, nccl_, stream_.stream()),
-             what);
+      wait_for_host(ncclAllReduce(data, data, static_cast<std::size_t>(values.numel()),
+                                  type_of(values), ncclSum, nccl_, stream_.stream()),
+                    what);
     }
     // The stream that waits for the sums frees memory in its order, so tensors are kept here until
     // then. (recordStream would do this too, but throws in a destructor after a device error.)
@@ -140,9 +140,9 @@ class NcclGradientSync final : public GradientSync {
     std::memcpy(id.internal, name.data(), sizeof(id.internal));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
-    settle(ncclCommInitRankConfig(&nccl_, static_cast<int>(cluster_.size()), id,
-                                  static_cast<int>(cluster_.rank()), &config),
-           "initialization");
+    wait_for_host(ncclCommInitRankConfig(&nccl_, static_cast<int>(cluster_.size()), id,
+                                         static_cast<int>(cluster_.rank()), &config),
+                  "initialization");
   }
 
   /// Sends and receives in one NCCL group. Calls within a group are only queued; the end of the
@@ -159,16 +159,16 @@ class NcclGradientSync final : public GradientSync {
     for (const auto& [rank, values] : received)
       note(ncclRecv(values.mutable_data_ptr(), static_cast<std::size_t>(values.numel()),
                     type_of(values), static_cast<int>(rank), nccl_, stream_.stream()));
-    settle(ncclGroupEnd(), what);
+    wait_for_host(ncclGroupEnd(), what);
   }
 
   /// Waits until the host's part of a call is finished.
-  void settle(ncclResult_t status, const char* what) {
+  void wait_for_host(ncclResult_t status, const char* what) {
     const auto began = Clock::now();
     while (status == ncclInProgress) {
       const auto waited = Clock::now() - began;
-      if (waited > patience()) fail(what, "timeout");
-      if (waited > kAwake)
+      if (waited > timeout()) fail(what, "timeout");
+      if (waited > kPollTime)
         std::this_thread::sleep_for(kPeriod);
       else
         std::this_thread::yield();
@@ -182,7 +182,7 @@ class NcclGradientSync final : public GradientSync {
     return fmt::format("{} ({})", ncclGetErrorString(status), ncclGetLastError(nccl_));
   }
 
-  std::chrono::duration<double> patience() const {
+  std::chrono::duration<double> timeout() const {
     return std::chrono::duration<double>(world_.patience());
   }
 
@@ -214,7 +214,7 @@ class NcclGradientSync final : public GradientSync {
           ncclCommGetAsyncError(nccl_, &status);
           // ncclInProgress means that another sum is being started.
           if (status != ncclSuccess && status != ncclInProgress) fail(what, reason(status));
-          if (Clock::now() - met > patience()) fail(what, "timeout on the GPU");
+          if (Clock::now() - met > timeout()) fail(what, "timeout on the GPU");
           std::this_thread::sleep_for(kPeriod);
         }
       } catch (const std::exception& problem) {

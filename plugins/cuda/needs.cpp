@@ -19,16 +19,16 @@ cuda::DriverFacts driver_facts() {
   cuda::DriverFacts facts;
   if (const auto status = cudaGetDeviceCount(&facts.count); status != cudaSuccess)
     facts.error = cudaGetErrorString(status);
-  cudaDriverGetVersion(&facts.supports);
+  cudaDriverGetVersion(&facts.supported_cuda);
   cudaRuntimeGetVersion(&facts.runtime);
   facts.driver = cuda::installed_driver();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
-    facts.hides = true, facts.visible = visible;
+    facts.has_visible_devices = true, facts.visible_devices = visible;
   return facts;
 }
 
 const bool has_gpu = [] {
-  if (const auto what = cuda::missing(driver_facts()); !what.empty()) throw Error(what);
+  if (const auto what = cuda::missing_driver_text(driver_facts()); !what.empty()) throw Error(what);
   return true;
 }();
 

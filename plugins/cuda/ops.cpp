@@ -43,11 +43,11 @@ cuda::Stream stream_of(const at::Tensor& tensor) {
   return c10::cuda::getCurrentCUDAStream(tensor.device().index()).stream();
 }
 
-at::Tensor plain(const at::Tensor& values) { return values.to(at::kFloat).contiguous(); }
+at::Tensor contiguous_float(const at::Tensor& values) { return values.to(at::kFloat).contiguous(); }
 
 /// Returns the boxes that NMS keeps, (count) bool; see cuda::nms.
-at::Tensor stays(const at::Tensor& boxes, const at::Tensor& valid, const at::Tensor& begins,
-                 std::int64_t most, double threshold, double offset) {
+at::Tensor nms_mask(const at::Tensor& boxes, const at::Tensor& valid, const at::Tensor& begins,
+                    std::int64_t most, double threshold, double offset) {
   const auto count = boxes.size(0);
   const auto bytes = static_cast<std::int64_t>(cuda::nms_scratch_bytes(count, most));
   auto scratch = at::empty({bytes}, boxes.options().dtype(at::kByte));
@@ -75,9 +75,9 @@ at::Tensor nms(const at::Tensor& boxes, const at::Tensor& scores, const at::Tens
   const auto sizes = std::get<2>(at::unique_consecutive(sorted, false, true));
   const auto begins = at::cat({at::zeros({1}, sizes.options()), sizes.cumsum(0)});
   const auto order = by_score.index_select(0, by_group);
-  const auto keep = stays(plain(boxes.index_select(0, order)),
-                          at::ones({count}, boxes.options().dtype(at::kBool)), begins,
-                          sizes.max().item<std::int64_t>(), threshold, offset);
+  const auto keep = nms_mask(contiguous_float(boxes.index_select(0, order)),
+                             at::ones({count}, boxes.options().dtype(at::kBool)), begins,
+                             sizes.max().item<std::int64_t>(), threshold, offset);
   auto by_rank = at::empty_like(keep);
   by_rank.index_copy_(0, by_group, keep);
   return by_score.masked_select(by_rank);
@@ -137,7 +137,8 @@ std::tuple<at::Tensor, at::Tensor> proposals(const at::Tensor& logits, const at:
                                              double max_log_scale, double offset) {
   const c10::cuda::CUDAGuard guard(logits.device());
   const auto images = logits.size(0);
-  const auto all_logits = plain(logits), all_deltas = plain(deltas), all_anchors = plain(anchors);
+  const auto all_logits = contiguous_float(logits), all_deltas = contiguous_float(deltas),
+             all_anchors = contiguous_float(anchors);
   const auto [rank, index] = best_anchors(all_logits, level_counts, before, by_probability);
   const auto each = rank.size(1), total = images * each;
 
@@ -167,7 +168,7 @@ std::tuple<at::Tensor, at::Tensor> proposals(const at::Tensor& logits, const at:
                       coding, static_cast<float>(min_side), boxes.mutable_data_ptr<float>(),
                       reinterpret_cast<std::uint8_t*>(valid.mutable_data_ptr<bool>()),
                       stream_of(logits));
-  const auto keep = stays(boxes, valid, there[1], most, threshold, offset);
+  const auto keep = nms_mask(boxes, valid, there[1], most, threshold, offset);
 
   const auto kept = std::min(each, after);
   const auto best = std::get<0>(keys_of(rank, keep).topk(kept)).contiguous();
@@ -235,7 +236,7 @@ at::Tensor roi_align(at::TensorList maps, const at::Tensor& rois, const at::Tens
   for (const auto& map : maps) memory.push_back(map.contiguous(kChannelsLast));
   auto output =
       at::empty({rois.size(0), maps[0].size(1), height, width}, maps[0].options(), kChannelsLast);
-  const auto regions = plain(rois), of_levels = levels.contiguous();
+  const auto regions = contiguous_float(rois), of_levels = levels.contiguous();
   with_type(maps[0].scalar_type(), [&](auto zero) {
     using T = decltype(zero);
     cuda::roi_align_forward<T>(pyramid_of<const T>(memory, scale), regions_of(regions, of_levels),
@@ -254,7 +255,7 @@ std::vector<at::Tensor> roi_align_backward(const at::Tensor& grad_output, const 
   for (std::size_t i = 0; i < sizes.size(); i += 4)
     gradients.push_back(at::empty(sizes.slice(i, 4), grad_output.options(), kChannelsLast));
   const auto cells = grad_output.contiguous(kChannelsLast);
-  const auto regions = plain(rois), of_levels = levels.contiguous();
+  const auto regions = contiguous_float(rois), of_levels = levels.contiguous();
   with_type(cells.scalar_type(), [&](auto zero) {
     using T = decltype(zero);
     cuda::roi_align_backward<T>(static_cast<const T*>(cells.const_data_ptr()),
@@ -272,7 +273,8 @@ std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto images = boxes.size(0), count = boxes.size(1);
   const bool shared = images > 0 && boxes.stride(0) == 0;
-  const auto truths = plain(truth), candidates = plain(shared ? boxes[0] : boxes);
+  const auto truths = contiguous_float(truth),
+             candidates = contiguous_float(shared ? boxes[0] : boxes);
   const auto first = begins ? begins->contiguous() : at::Tensor();
   auto highest = at::empty({truth.size(0)}, truths.options());
   auto best = at::empty({images, count}, boxes.options().dtype(at::kLong)),
@@ -317,7 +319,7 @@ at::Tensor mask_targets(const at::Tensor& points, const at::Tensor& polygon_begi
     throw std::invalid_argument("mask_targets: size must be 1 to 256 on a GPU");
   const c10::cuda::CUDAGuard guard(boxes.device());
   const auto count = boxes.size(0);
-  const auto corners = plain(boxes), which = objects.contiguous();
+  const auto corners = contiguous_float(boxes), which = objects.contiguous();
   auto targets = at::empty({count, size, size}, corners.options());
   cuda::mask_targets(
       {points.const_data_ptr<double>(), polygon_begins.const_data_ptr<std::int64_t>(),
@@ -395,7 +397,7 @@ void finish_convolution(const at::Tensor& y, const std::optional<at::Tensor>& bi
   const c10::cuda::CUDAGuard guard(y.device());
   if (!y.is_contiguous(kChannelsLast) || (add && !add->is_contiguous(kChannelsLast)))
     throw std::invalid_argument("finish_convolution_: tensors must be channels-last");
-  const auto own_bias = bias ? plain(*bias) : at::Tensor();
+  const auto own_bias = bias ? contiguous_float(*bias) : at::Tensor();
   with_type(y.scalar_type(), [&](auto zero) {
     using T = decltype(zero);
     const cuda::Epilogue<T> epilogue{bias ? own_bias.const_data_ptr<float>() : nullptr,

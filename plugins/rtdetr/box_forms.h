@@ -9,8 +9,8 @@
 
 namespace rtdetr {
 
-using millrace::centers_of;
-using millrace::corners_of;
+using millrace::to_centers;
+using millrace::to_corners;
 namespace onnx = millrace::onnx;
 
 /// Returns the logits of values in [0, 1]; values within 1e-5 of 0 or 1 are moved to that distance.

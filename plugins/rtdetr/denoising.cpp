@@ -34,8 +34,8 @@ at::Tensor repeated(const std::vector<at::Tensor>& parts, const DenoisingShape& 
 
 }  // namespace
 
-std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t most,
-                                const millrace::StepInfo& step) {
+std::vector<Target> choose_denoised(const std::vector<Target>& targets, std::int64_t most,
+                                    const millrace::StepInfo& step) {
   auto result = targets;
   for (std::size_t i = 0; i < result.size(); ++i) {
     auto& [labels, boxes] = result[i];
@@ -68,7 +68,7 @@ DenoisingNoise draw_noise(const std::vector<Target>& targets, const DenoisingSha
     const auto objects = targets[static_cast<std::size_t>(i)].labels.size(0);
     auto* const relabels = noise.relabels[i].mutable_data_ptr<bool>();
     auto* const labels = noise.labels[i].mutable_data_ptr<std::int64_t>();
-    auto* const moves = noise.moves[i].mutable_data_ptr<float>();
+    auto* const corner_shifts = noise.corner_shifts[i].mutable_data_ptr<float>();
     for (std::int64_t block = 0; block < 2 * shape.groups; ++block)
       for (std::int64_t object = 0; object < objects; ++object) {
         const auto query = block * shape.most + object;
@@ -76,7 +76,7 @@ DenoisingNoise draw_noise(const std::vector<Target>& targets, const DenoisingSha
         labels[query] = static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(classes)));
         for (std::int64_t side = 0; side < 4; ++side) {
           const double far = rng.uniform() + static_cast<double>(block % 2);
-          moves[4 * query + side] = static_cast<float>(rng.chance(0.5) ? far : -far);
+          corner_shifts[4 * query + side] = static_cast<float>(rng.chance(0.5) ? far : -far);
         }
       }
   }
@@ -94,9 +94,9 @@ DenoisingQueries denoising_queries(const std::vector<Target>& targets, const Den
   const auto own = repeated(labels, shape, static_cast<double>(classes));
   const auto known = repeated(boxes, shape, 0);
   const auto half = known.narrow(2, 2, 2).repeat({1, 1, 2}) * (0.5 * options.box_noise);
-  const auto moved = (corners_of(known) + noise.moves * half).clamp(0, 1);
+  const auto moved = (to_corners(known) + noise.corner_shifts * half).clamp(0, 1);
   return {at::where(noise.relabels & (own != classes), noise.labels, own),
-          inverse_sigmoid(centers_of(moved))};
+          inverse_sigmoid(to_centers(moved))};
 }
 
 at::Tensor denoising_mask(const DenoisingShape& shape, std::int64_t queries) {

@@ -24,8 +24,8 @@ struct Target {
 /// Returns the objects to denoise: all objects of an image, or `most` consecutive ones from a
 /// random object on if it has more (drawn by `step.rng`). The limit exists because the cost of
 /// self-attention is quadratic in the number of queries.
-std::vector<Target> denoised_of(const std::vector<Target>& targets, std::int64_t most,
-                                const millrace::StepInfo& step);
+std::vector<Target> choose_denoised(const std::vector<Target>& targets, std::int64_t most,
+                                    const millrace::StepInfo& step);
 
 /// Number of denoising queries.
 struct DenoisingShape {
@@ -41,8 +41,8 @@ struct DenoisingShape {
 struct DenoisingNoise {
   at::Tensor relabels;  // (N, D) bool: true if the class is replaced by that of `labels`
   at::Tensor labels;    // (N, D) int64
-  at::Tensor moves;     // (N, D, 4) shifts of the corners, in half sides: in (-1, 1) for positive
-                        // queries, 1 further for negative ones
+  /// (N, D, 4), in half sides: in (-1, 1) for positive queries, 1 further for negative ones
+  at::Tensor corner_shifts;
 };
 
 /// Draws the noise of each image from its own stream of `step.rng`.

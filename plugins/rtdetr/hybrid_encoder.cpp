@@ -105,8 +105,8 @@ onnx::Value HybridEncoder::TransformerLayer::operator()(const onnx::Value& x,
   return last_norm(y + out(gelu(hidden(y))));
 }
 
-at::Tensor HybridEncoder::RepVgg::operator()(const at::Tensor& x, const NormPass& pass) const {
-  return three(x, pass, {one(x, pass), Activation::silu});
+at::Tensor HybridEncoder::RepVgg::operator()(const at::Tensor& x, const NormMode& mode) const {
+  return three(x, mode, {one(x, mode), Activation::silu});
 }
 
 onnx::Value HybridEncoder::RepVgg::operator()(const onnx::Value& x) const {
@@ -114,12 +114,12 @@ onnx::Value HybridEncoder::RepVgg::operator()(const onnx::Value& x) const {
 }
 
 at::Tensor HybridEncoder::CspRep::operator()(const at::Tensor& a, const at::Tensor& b,
-                                             const NormPass& pass) const {
+                                             const NormMode& mode) const {
   const auto both = at::cat({a, b}, 1);
-  auto y = deep(both, pass, kSilu);
-  for (const auto& block : blocks) y = block(y, pass);
-  y = y + side(both, pass, kSilu);
-  return widens ? last(y, pass, kSilu) : y;
+  auto y = deep(both, mode, kSilu);
+  for (const auto& block : blocks) y = block(y, mode);
+  y = y + side(both, mode, kSilu);
+  return widens ? last(y, mode, kSilu) : y;
 }
 
 onnx::Value HybridEncoder::CspRep::operator()(const onnx::Value& a, const onnx::Value& b) const {
@@ -131,7 +131,7 @@ onnx::Value HybridEncoder::CspRep::operator()(const onnx::Value& a, const onnx::
 }
 
 std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor> maps,
-                                                  const NormPass& pass) const {
+                                                  const NormMode& mode) const {
   auto& coarsest = maps.back();
   const auto height = coarsest.size(2), width = coarsest.size(3);
   const auto positions = position_embedding(height, width, coarsest.size(1));
@@ -140,11 +140,11 @@ std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor> maps,
   for (std::size_t i = 0; i < top_down_.size(); ++i) {
     auto& coarse = maps[maps.size() - 1 - i];
     auto& fine = maps[maps.size() - 2 - i];
-    coarse = lateral_[i](coarse, pass, kSilu);
-    fine = top_down_[i](at::upsample_nearest2d(coarse, {fine.size(2), fine.size(3)}), fine, pass);
+    coarse = lateral_[i](coarse, mode, kSilu);
+    fine = top_down_[i](at::upsample_nearest2d(coarse, {fine.size(2), fine.size(3)}), fine, mode);
   }
   for (std::size_t i = 0; i < bottom_up_.size(); ++i)
-    maps[i + 1] = bottom_up_[i](down_[i](maps[i], pass, kSilu), maps[i + 1], pass);
+    maps[i + 1] = bottom_up_[i](down_[i](maps[i], mode, kSilu), maps[i + 1], mode);
   return maps;
 }
 

@@ -16,7 +16,7 @@ namespace rtdetr {
 
 using millrace::Activation;
 using millrace::ConvNorm;
-using millrace::NormPass;
+using millrace::NormMode;
 
 /// Returns the sine and cosine embedding of the rows and columns of a map, (1, height width,
 /// channels).
@@ -30,7 +30,7 @@ class HybridEncoder {
 
   /// Returns maps of the same sizes as the input maps (N, hidden_dim, H_l, W_l), fine to coarse,
   /// each half as large as the one before.
-  std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormPass& pass) const;
+  std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormMode& mode) const;
   std::vector<onnx::Value> operator()(std::vector<onnx::Value> maps) const;
 
  private:
@@ -46,7 +46,7 @@ class HybridEncoder {
   /// A 3x3 and a parallel 1x1 convolution (Ding et al. 2021, "RepVGG").
   struct RepVgg {
     ConvNorm three, one;
-    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
     onnx::Value operator()(const onnx::Value& x) const;
   };
 
@@ -55,7 +55,7 @@ class HybridEncoder {
     ConvNorm deep, side, last;
     std::vector<RepVgg> blocks;
     bool widens = false;
-    at::Tensor operator()(const at::Tensor& a, const at::Tensor& b, const NormPass& pass) const;
+    at::Tensor operator()(const at::Tensor& a, const at::Tensor& b, const NormMode& mode) const;
     onnx::Value operator()(const onnx::Value& a, const onnx::Value& b) const;
   };
 

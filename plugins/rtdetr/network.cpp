@@ -47,14 +47,14 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
   denoising_classes_[classes].zero_();
 }
 
-Network::Memory Network::encode(const at::Tensor& pixels, const NormPass& pass) const {
-  auto maps = backbone_(pixels, pass);
-  for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i], pass);
-  maps = encoder_(std::move(maps), pass);
+Network::Memory Network::encode(const at::Tensor& pixels, const NormMode& mode) const {
+  auto maps = backbone_(pixels, mode);
+  for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i], mode);
+  maps = encoder_(std::move(maps), mode);
   Memory memory;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     memory.sizes.emplace_back(maps[i].size(2), maps[i].size(3));
-    maps[i] = by_place(decoder_in_[i](maps[i], pass));
+    maps[i] = by_place(decoder_in_[i](maps[i], mode));
   }
   memory.places = at::cat(maps, 1);
   return memory;

@@ -29,7 +29,7 @@ class Network {
     MapSizes sizes;
   };
   /// Computes the memory of pixels (N, 3, H, W); H and W are multiples of 32.
-  Memory encode(const at::Tensor& pixels, const NormPass& pass) const;
+  Memory encode(const at::Tensor& pixels, const NormMode& mode) const;
 
   struct Output {
     Selection selection;

@@ -64,21 +64,21 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
     scope.freeze("encoder.stages." + std::to_string(stage - 2) + ".");
 }
 
-at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormPass& pass) const {
+at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormMode& mode) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, pass, {.activation = Activation::relu});
+    y = convs[i](y, mode, {.activation = Activation::relu});
   const auto from = pools ? at::avg_pool2d(x, 2, 2) : x;
-  return convs.back()(y, pass, {projects ? shortcut(from, pass) : x, Activation::relu});
+  return convs.back()(y, mode, {projects ? shortcut(from, mode) : x, Activation::relu});
 }
 
-std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormPass& pass) const {
+std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormMode& mode) const {
   auto y = x;
-  for (const auto& conv : stem_) y = conv(y, pass, {.activation = Activation::relu});
+  for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
   y = at::max_pool2d(y, 3, 2, 1);
   std::vector<at::Tensor> maps;
   for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y, pass);
+    for (const auto& block : stage) y = block(y, mode);
     maps.push_back(y);
   }
   return {maps.begin() + 1, maps.end()};

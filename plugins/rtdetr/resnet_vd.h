@@ -16,7 +16,7 @@ namespace rtdetr {
 
 using millrace::Activation;
 using millrace::ConvNorm;
-using millrace::NormPass;
+using millrace::NormMode;
 using millrace::Scope;
 namespace onnx = millrace::onnx;
 
@@ -26,7 +26,7 @@ class ResNetVd {
   ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps);
 
   /// Computes C3..C5, with strides 8, 16 and 32, of (N, 3, H, W); H and W are multiples of 32.
-  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormPass& pass) const;
+  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormMode& mode) const;
   std::vector<onnx::Value> operator()(const onnx::Value& x) const;
 
   /// Channels of C3..C5.
@@ -37,7 +37,7 @@ class ResNetVd {
     std::vector<ConvNorm> convs;  // two (basic block) or three (bottleneck)
     ConvNorm shortcut;
     bool projects = false, pools = false;
-    at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
+    at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
     onnx::Value operator()(const onnx::Value& x) const;
   };
 

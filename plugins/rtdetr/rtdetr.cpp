@@ -22,7 +22,7 @@ namespace {
 
 using millrace::Batch;
 using millrace::ConfigError;
-using millrace::Count;
+using millrace::LossDivisor;
 using millrace::LossSums;
 using millrace::StepInfo;
 
@@ -49,13 +49,14 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
 /// ranks.
 DenoisingShape shape_of(const std::vector<Target>& targets, const StepInfo& step,
                         const RtDetrOptions& options) {
-  auto most = step.most_objects;
+  auto most = step.max_objects;
   for (const auto& target : targets) most = std::max(most, target.labels.size(0));
   return {std::min(most, options.decoder.num_queries), options.denoising};
 }
 
 /// Returns the normalisers of the losses and of the denoising losses.
-std::pair<Count, Count> counts_in(const std::vector<Target>& targets, const DenoisingShape& shape) {
+std::pair<LossDivisor, LossDivisor> counts_in(const std::vector<Target>& targets,
+                                              const DenoisingShape& shape) {
   std::int64_t objects = 0;
   for (const auto& target : targets) objects += target.labels.size(0);
   return {{"objects", static_cast<double>(objects)},
@@ -76,7 +77,7 @@ std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
                                 at::TensorOptions(at::kFloat));
   std::vector<Target> targets;
   for (const auto& truth : millrace::truths_of(batch))
-    targets.push_back({truth.labels, centers_of(truth.boxes / sides)});
+    targets.push_back({truth.labels, to_centers(truth.boxes / sides)});
   return targets;
 }
 
@@ -99,10 +100,10 @@ LossSums losses_of(const Network::Output& output, const std::vector<Target>& tar
   }
 
   LossSums losses;
-  const auto name = [&](const SetLosses& sums, const std::string& end, const Count& over) {
-    losses.push_back({"loss_vfl" + end, sums.classes, over});
-    losses.push_back({"loss_bbox" + end, sums.l1, over});
-    losses.push_back({"loss_giou" + end, sums.giou, over});
+  const auto name = [&](const SetLosses& sums, const std::string& end, const LossDivisor& divisor) {
+    losses.push_back({"loss_vfl" + end, sums.classes, divisor});
+    losses.push_back({"loss_bbox" + end, sums.l1, divisor});
+    losses.push_back({"loss_giou" + end, sums.giou, divisor});
   };
   const auto [objects, of_denoising] = counts_in(targets, shape);
   name(last, "", objects);
@@ -111,7 +112,7 @@ LossSums losses_of(const Network::Output& output, const std::vector<Target>& tar
   return losses;
 }
 
-millrace::Counts RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
+millrace::LossDivisors RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
   const auto targets = targets_of(batch, padded_size(batch, step.padded));
   const auto shape = shape_of(targets, step, options_);
   const auto [objects, of_denoising] = counts_in(targets, shape);
@@ -124,10 +125,11 @@ LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
   const auto shape = shape_of(targets, step, options_);
-  const auto denoised = denoised_of(targets, shape.most, step);
+  const auto denoised = choose_denoised(targets, shape.most, step);
 
-  const auto memory = network_.encode(pixels, {.training = !step.measured_only,
-                                               .ranks = step.measured_only ? nullptr : step.ranks});
+  const auto memory = network_.encode(
+      pixels,
+      {.training = !step.without_training, .ranks = step.without_training ? nullptr : step.ranks});
   DenoisingQueries denoising;
   if (shape.groups > 0)
     denoising = denoising_queries(
@@ -142,7 +144,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
                                                                         millrace::DetectionNotes*) {
   const at::NoGradGuard no_grad;
   const auto padded = padded_size(batch);
-  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormPass{});
+  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormMode{});
   const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();
   const auto classes = last.logits.size(2);
   const auto scores = at::sigmoid(last.logits).flatten(1);  // (N, Q K)
@@ -155,7 +157,7 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
     const auto count = std::min(good, options_.test.detections_per_img);
     const auto places = order.narrow(0, 0, count);
     found.push_back(
-        {corners_of(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
+        {to_corners(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
   return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
@@ -178,7 +180,7 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
   const auto sides = onnx::cast(onnx::gather(padded, g.ints({1, 0, 1, 0}), 0), onnx::Type::f32);
   return millrace::in_original_pixels(images,
-                                      {corners_of(onnx::gather_nd(last.boxes, query)) * sides,
+                                      {to_corners(onnx::gather_nd(last.boxes, query)) * sides,
                                        onnx::gather_nd(best, found),
                                        onnx::remainder(pair, classes),
                                        onnx::squeeze(image, {1}),

@@ -27,8 +27,8 @@ class RtDetr final : public millrace::Detector {
   /// all groups.
   millrace::LossSums compute_losses(const millrace::Batch& batch,
                                     const millrace::StepInfo& step) override;
-  millrace::Counts compute_counts(const millrace::Batch& batch,
-                                  const millrace::StepInfo& step) const override;
+  millrace::LossDivisors compute_counts(const millrace::Batch& batch,
+                                        const millrace::StepInfo& step) const override;
   std::vector<std::vector<millrace::DetectedObject>> find_objects(
       const millrace::Batch& batch, millrace::DetectionNotes*) override;
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;

@@ -29,11 +29,11 @@ at::Tensor class_cost(const at::Tensor& logits, const at::Tensor& labels,
                       const MatchOptions& options) {
   constexpr double kLeast = 1e-8;
   const auto p = at::sigmoid(logits.index_select(1, labels));
-  const auto found =
+  const auto positive_term =
       (1 - p).pow(options.focal_loss_gamma) * (p + kLeast).log() * options.focal_loss_alpha;
-  const auto quiet =
+  const auto negative_term =
       p.pow(options.focal_loss_gamma) * (1 - p + kLeast).log() * (1 - options.focal_loss_alpha);
-  return quiet - found;
+  return negative_term - positive_term;
 }
 
 /// Returns the cost (Q, G) of matching queries with logits (Q, K) and boxes (Q, 4) to objects with
@@ -43,7 +43,7 @@ at::Tensor costs_of(const at::Tensor& logits, const at::Tensor& boxes, const at:
   const auto box = boxes.unsqueeze(1), object = own.unsqueeze(0);
   const auto cost = options.bbox_weight * (box - object).abs().sum(-1) +
                     options.class_weight * class_cost(logits, labels, options) -
-                    options.giou_weight * overlap_of(corners_of(box), corners_of(object)).giou;
+                    options.giou_weight * overlap_of(to_corners(box), to_corners(object)).giou;
   constexpr double kMost = std::numeric_limits<float>::max();
   return at::nan_to_num(cost, kMost, kMost, kMost);
 }
@@ -136,7 +136,7 @@ SetLosses& operator+=(SetLosses& sums, const SetLosses& more) {
 
 SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const LossOptions& options) {
   const auto boxes = prediction.boxes.flatten(0, 1).index_select(0, pairs.queries);
-  const auto overlap = overlap_of(corners_of(boxes), corners_of(pairs.boxes));
+  const auto overlap = overlap_of(to_corners(boxes), to_corners(pairs.boxes));
 
   const auto logits = prediction.logits.flatten(0, 1);  // (N Q, K)
   const auto target = at::zeros_like(logits);

@@ -18,19 +18,21 @@ ConvNorm layer(const Scope& scope, const Conv2d::Shape& shape, const BlockOption
 
 }  // namespace
 
-at::Tensor joined(const std::vector<at::Tensor>& parts) { return at::cat(parts, 1); }
-onnx::Value joined(const std::vector<onnx::Value>& parts) { return onnx::concat(parts, 1); }
+at::Tensor concat_channels(const std::vector<at::Tensor>& parts) { return at::cat(parts, 1); }
+onnx::Value concat_channels(const std::vector<onnx::Value>& parts) {
+  return onnx::concat(parts, 1);
+}
 
-at::Tensor pooled(const at::Tensor& x) { return at::max_pool2d(x, {5, 5}, {1, 1}, {2, 2}); }
-onnx::Value pooled(const onnx::Value& x) {
+at::Tensor max_pool5(const at::Tensor& x) { return at::max_pool2d(x, {5, 5}, {1, 1}, {2, 2}); }
+onnx::Value max_pool5(const onnx::Value& x) {
   return x.graph->add("MaxPool", {x},
                       {{"kernel_shape", onnx::Ints{5, 5}}, {"pads", onnx::Ints{2, 2, 2, 2}}});
 }
 
-at::Tensor doubled(const at::Tensor& x) {
+at::Tensor upsample2(const at::Tensor& x) {
   return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
 }
-onnx::Value doubled(const onnx::Value& x) {
+onnx::Value upsample2(const onnx::Value& x) {
   auto& g = *x.graph;
   const auto size =
       onnx::concat({onnx::sides_of(x, 0, 2), g.ints({2, 2}) * onnx::sides_of(x, 2, 4)}, 0);
@@ -40,20 +42,20 @@ onnx::Value doubled(const onnx::Value& x) {
                 {"nearest_mode", std::string("floor")}});
 }
 
-at::Tensor focused(const at::Tensor& x) {
+at::Tensor space_to_depth(const at::Tensor& x) {
   const auto n = x.size(0), c = x.size(1), h = x.size(2) / 2, w = x.size(3) / 2;
   return x.view({n, c, h, 2, w, 2})
       .permute({0, 5, 3, 1, 2, 4})  // (N, right, below, C, H / 2, W / 2)
       .reshape({n, 4 * c, h, w})
       .contiguous(at::MemoryFormat::ChannelsLast);
 }
-onnx::Value focused(const onnx::Value& x) {
+onnx::Value space_to_depth(const onnx::Value& x) {
   auto& g = *x.graph;
   const auto at_parity = [&](std::int64_t below, std::int64_t right) {
     return g.add("Slice", {x, g.ints({below, right}), g.ints({INT64_MAX, INT64_MAX}),
                            g.ints({2, 3}), g.ints({2, 2})});
   };
-  return joined({at_parity(0, 0), at_parity(1, 0), at_parity(0, 1), at_parity(1, 1)});
+  return concat_channels({at_parity(0, 0), at_parity(1, 0), at_parity(0, 1), at_parity(1, 1)});
 }
 
 Conv Conv::plain(const Scope& scope, const Shape& shape, const BlockOptions& options) {
@@ -71,13 +73,13 @@ Conv::Conv(const Scope& scope, const Shape& shape, const BlockOptions& options) 
   convs_.push_back(layer(scope / "pconv", {in, out, 1}, options));
 }
 
-at::Tensor Conv::operator()(const at::Tensor& x, const NormPass& pass) const {
+at::Tensor Conv::operator()(const at::Tensor& x, const NormMode& mode) const {
   auto y = x;
-  for (const auto& conv : convs_) y = conv(y, pass, {.activation = kAct});
+  for (const auto& conv : convs_) y = conv(y, mode, {.activation = kAct});
   return y;
 }
 
-onnx::Value Conv::operator()(const onnx::Value& x, const NormPass&) const {
+onnx::Value Conv::operator()(const onnx::Value& x, const NormMode&) const {
   auto y = x;
   for (const auto& conv : convs_) y = conv(y, {.activation = kAct});
   return y;

@@ -19,16 +19,16 @@ struct BlockOptions {
 };
 
 // Operations of the blocks besides convolutions.
-at::Tensor joined(const std::vector<at::Tensor>& parts);  // concatenates the channels
-onnx::Value joined(const std::vector<onnx::Value>& parts);
-at::Tensor pooled(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
-onnx::Value pooled(const onnx::Value& x);
-at::Tensor doubled(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
-onnx::Value doubled(const onnx::Value& x);
+at::Tensor concat_channels(const std::vector<at::Tensor>& parts);
+onnx::Value concat_channels(const std::vector<onnx::Value>& parts);
+at::Tensor max_pool5(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
+onnx::Value max_pool5(const onnx::Value& x);
+at::Tensor upsample2(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
+onnx::Value upsample2(const onnx::Value& x);
 /// Moves each 2 x 2 pixels to channels, in the order upper left, lower left, upper right, lower
 /// right: (N, C, H, W) -> (N, 4 C, H / 2, W / 2).
-at::Tensor focused(const at::Tensor& x);
-onnx::Value focused(const onnx::Value& x);
+at::Tensor space_to_depth(const at::Tensor& x);
+onnx::Value space_to_depth(const onnx::Value& x);
 
 /// Convolution, batch norm and SiLU. A depthwise one is a convolution per channel, then a 1 x 1
 /// convolution, each with batch norm and SiLU.
@@ -44,8 +44,8 @@ class Conv {
   /// Creates a plain or depthwise convolution, as in `options`.
   Conv(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
-  at::Tensor operator()(const at::Tensor& x, const NormPass& pass) const;
-  onnx::Value operator()(const onnx::Value& x, const NormPass& pass) const;
+  at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
+  onnx::Value operator()(const onnx::Value& x, const NormMode& mode) const;
 
  private:
   std::vector<ConvNorm> convs_;
@@ -57,8 +57,8 @@ class Bottleneck {
   Bottleneck(const Scope& scope, std::int64_t channels, bool shortcut, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    const auto y = second_(first_(x, pass), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    const auto y = second_(first_(x, mode), mode);
     return shortcut_ ? y + x : y;
   }
 
@@ -78,11 +78,11 @@ class CspLayer {
   CspLayer(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    auto y = first_(x, pass);
-    const auto past = second_(x, pass);
-    for (const auto& bottleneck : bottlenecks_) y = bottleneck(y, pass);
-    return last_(joined({y, past}), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    auto y = first_(x, mode);
+    const auto past = second_(x, mode);
+    for (const auto& bottleneck : bottlenecks_) y = bottleneck(y, mode);
+    return last_(concat_channels({y, past}), mode);
   }
 
  private:
@@ -97,9 +97,9 @@ class SppBottleneck {
   SppBottleneck(const Scope& scope, std::int64_t channels, const BlockOptions& options);
 
   template <class T>
-  T operator()(const T& x, const NormPass& pass) const {
-    const auto y = first_(x, pass), five = pooled(y), nine = pooled(five);
-    return last_(joined({y, five, nine, pooled(nine)}), pass);
+  T operator()(const T& x, const NormMode& mode) const {
+    const auto y = first_(x, mode), five = max_pool5(y), nine = max_pool5(five);
+    return last_(concat_channels({y, five, nine, max_pool5(nine)}), mode);
   }
 
  private:

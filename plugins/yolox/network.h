@@ -28,11 +28,11 @@ class CspDarknet {
 
   /// Returns dark3, dark4 and dark5 of pixels (N, 3, H, W).
   template <class T>
-  Levels<T> operator()(const T& pixels, const NormPass& pass) const {
-    const auto dark3 =
-        third_(down3_(second_(down2_(stem_(focused(pixels), pass), pass), pass), pass), pass);
-    const auto dark4 = fourth_(down4_(dark3, pass), pass);
-    return {dark3, dark4, fifth_(spp_(down5_(dark4, pass), pass), pass)};
+  Levels<T> operator()(const T& pixels, const NormMode& mode) const {
+    const auto dark3 = third_(
+        down3_(second_(down2_(stem_(space_to_depth(pixels), mode), mode), mode), mode), mode);
+    const auto dark4 = fourth_(down4_(dark3, mode), mode);
+    return {dark3, dark4, fifth_(spp_(down5_(dark4, mode), mode), mode)};
   }
 
  private:
@@ -56,13 +56,13 @@ class Pafpn {
 
   /// Returns maps (N, C_l, H / stride, W / stride) of pixels (N, 3, H, W).
   template <class T>
-  Levels<T> operator()(const T& pixels, const NormPass& pass) const {
-    const auto [c3, c4, c5] = backbone_(pixels, pass);
-    const auto lateral5 = lateral_(c5, pass);
-    const auto lateral4 = reduce_(p4_(joined({doubled(lateral5), c4}), pass), pass);
-    const auto p3 = p3_(joined({doubled(lateral4), c3}), pass);
-    const auto n3 = n3_(joined({up3_(p3, pass), lateral4}), pass);
-    return {p3, n3, n4_(joined({up4_(n3, pass), lateral5}), pass)};
+  Levels<T> operator()(const T& pixels, const NormMode& mode) const {
+    const auto [c3, c4, c5] = backbone_(pixels, mode);
+    const auto lateral5 = lateral_(c5, mode);
+    const auto lateral4 = reduce_(p4_(concat_channels({upsample2(lateral5), c4}), mode), mode);
+    const auto p3 = p3_(concat_channels({upsample2(lateral4), c3}), mode);
+    const auto n3 = n3_(concat_channels({up3_(p3, mode), lateral4}), mode);
+    return {p3, n3, n4_(concat_channels({up4_(n3, mode), lateral5}), mode)};
   }
 
  private:
@@ -92,10 +92,10 @@ class Head {
   Head(const Scope& scope, std::int64_t level, const NetworkOptions& options, std::int64_t classes);
 
   template <class T>
-  Predictions<T> operator()(const T& map, const NormPass& pass) const {
-    const auto x = stem_(map, pass);
-    const auto of_classes = classes2_(classes1_(x, pass), pass);
-    const auto of_boxes = boxes2_(boxes1_(x, pass), pass);
+  Predictions<T> operator()(const T& map, const NormMode& mode) const {
+    const auto x = stem_(map, mode);
+    const auto of_classes = classes2_(classes1_(x, mode), mode);
+    const auto of_boxes = boxes2_(boxes1_(x, mode), mode);
     return {boxes_(of_boxes), objects_(of_boxes), classes_(of_classes)};
   }
 

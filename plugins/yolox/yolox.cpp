@@ -104,14 +104,14 @@ at::Tensor Yolox::pixels_of(const Batch& batch, cv::Size padded) const {
   return normalize(batch, kPixels, root_.device(), padded).add_(kPadding);
 }
 
-Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
-  const auto features = pyramid_(pixels, pass);
+Outputs Yolox::outputs(const at::Tensor& pixels, const NormMode& mode) const {
+  const auto features = pyramid_(pixels, mode);
   std::vector<at::Tensor> boxes, objects, classes;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
-    const auto said = heads_[level](features[level], pass);
-    boxes.push_back(by_cell(said.boxes));
-    objects.push_back(by_cell(said.objects).squeeze(2));
-    classes.push_back(by_cell(said.classes));
+    const auto predictions = heads_[level](features[level], mode);
+    boxes.push_back(by_cell(predictions.boxes));
+    objects.push_back(by_cell(predictions.objects).squeeze(2));
+    classes.push_back(by_cell(predictions.classes));
   }
   const auto all = [](const std::vector<at::Tensor>& levels) {
     return at::cat(levels, 1).to(at::kFloat);
@@ -122,7 +122,7 @@ Outputs Yolox::outputs(const at::Tensor& pixels, const NormPass& pass) const {
 LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
   auto pixels = pixels_of(batch, step.padded);
   auto truths = truths_of(batch);
-  if (!options_.random_size.empty() && !step.measured_only) {
+  if (!options_.random_size.empty() && !step.without_training) {
     const auto height = pixels.size(2), width = pixels.size(3);
     const auto size = size_of_step(options_.random_size, step);
     const auto new_height = size * kSizeStep, new_width = size * width / height * kSizeStep;
@@ -136,8 +136,8 @@ LossSums Yolox::compute_losses(const Batch& batch, const StepInfo& step) {
 
 LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
                           const StepInfo& step) const {
-  const NormPass pass{.training = !step.measured_only, .ranks = step.ranks};
-  const auto all = outputs(pixels, pass);
+  const NormMode mode{.training = !step.without_training, .ranks = step.ranks};
+  const auto all = outputs(pixels, mode);
   const auto device = pixels.device();
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), device);
 
@@ -153,9 +153,9 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
                           all.objects.detach(), all.classes.detach()};
   const auto [rows, objects, ious] = assign(predicted, grid, own_boxes, own_labels, counts);
   const auto count = static_cast<double>(rows.size(0));
-  const Count over{"foreground cells", count};
-  if (step.figures)
-    step.figures->add("cells/object", count, static_cast<double>(own_labels.size(0)));
+  const LossDivisor divisor{"foreground cells", count};
+  if (step.metrics)
+    step.metrics->add("cells/object", count, static_cast<double>(own_labels.size(0)));
 
   const auto there = [&](const at::Tensor& table) {
     return table.to(device).index_select(0, objects);
@@ -164,22 +164,23 @@ LossSums Yolox::losses_of(const at::Tensor& pixels, const std::vector<Truth>& tr
   const auto cells = rows.remainder(grid.strides.size(0));
   const auto corners = grid.corners.index_select(0, cells),
              strides = grid.strides.index_select(0, cells);
-  const auto said = all.boxes.view({-1, 4}).index_select(0, rows);
+  const auto foreground_boxes = all.boxes.view({-1, 4}).index_select(0, rows);
   const auto is_object = at::zeros_like(predicted.objects).view(-1).index_fill_(0, rows, 1);
   const auto logits = all.classes.view({-1, classes_}).index_select(0, rows);
   const auto class_target = at::zeros_like(logits.detach())
                                 .scatter_(1, there(own_labels).unsqueeze(1), ious.unsqueeze(1));
 
   LossSums losses{
-      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(said, corners, strides), targets), over},
-      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), over},
-      {"loss_cls", binary_cross_entropy_sum(logits, class_target), over}};
+      {"loss_iou", kBoxWeight * iou_loss_sum(decoded(foreground_boxes, corners, strides), targets),
+       divisor},
+      {"loss_obj", binary_cross_entropy_sum(all.objects.view(-1), is_object), divisor},
+      {"loss_cls", binary_cross_entropy_sum(logits, class_target), divisor}};
   if (options_.l1_from < 0) return losses;
   const bool with_l1 = step.progress >= options_.l1_from;
   losses.push_back({"loss_l1",
-                    with_l1 ? smooth_l1_sum(said, encoded(targets, corners, strides), 0)
-                            : at::zeros({}, said.options().requires_grad(false)),
-                    over});
+                    with_l1 ? smooth_l1_sum(foreground_boxes, encoded(targets, corners, strides), 0)
+                            : at::zeros({}, foreground_boxes.options().requires_grad(false)),
+                    divisor});
   return losses;
 }
 
@@ -188,7 +189,7 @@ Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) 
   const auto score = classes * at::sigmoid(outputs.objects[image]);
   const auto good = (score >= options_.score_thresh).nonzero().squeeze(1);
   const auto of_good = [&](const at::Tensor& all) { return all.index_select(0, good); };
-  const auto boxes = corners_of(
+  const auto boxes = to_corners(
       decoded(of_good(outputs.boxes[image]), of_good(grid.corners), of_good(grid.strides)));
   const auto scores = of_good(score), labels = of_good(label);
   auto kept = batched_nms(boxes, scores, labels, options_.nms_thresh);
@@ -198,8 +199,8 @@ Found Yolox::best(const Outputs& outputs, const Grid& grid, std::int64_t image) 
 
 std::vector<Found> Yolox::find(const at::Tensor& pixels) const {
   const at::NoGradGuard no_grad;
-  const NormPass pass;
-  const auto all = outputs(pixels, pass);
+  const NormMode mode;
+  const auto all = outputs(pixels, mode);
   const auto grid = Grid::of(pixels.size(2), pixels.size(3), pixels.device());
   std::vector<Found> found;
   for (std::int64_t image = 0; image < pixels.size(0); ++image)
@@ -216,22 +217,22 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   const auto divisor = static_cast<double>(images.divisor);
   const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
   const auto maps =
-      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormPass{});
+      pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormMode{});
   std::vector<onnx::Value> all_boxes, all_scores, all_labels;
   for (std::size_t level = 0; level < heads_.size(); ++level) {
     const auto place = g.in("level" + std::to_string(level));
-    const auto said = heads_[level](maps[level], NormPass{});
+    const auto predictions = heads_[level](maps[level], NormMode{});
     const auto stride = static_cast<double>(kStrides[level]);
-    const auto boxes = by_cell(said.boxes, 4);
+    const auto boxes = by_cell(predictions.boxes, 4);
     const auto centre =
                    (onnx::slice(boxes, 2, 0, 2) + cells_of(onnx::sides_of(maps[level], 2, 4))) *
                    stride,
                half = onnx::apply("Exp", onnx::slice(boxes, 2, 2, 4)) * (stride / 2);
     const auto [best, label] =
-        onnx::top_k(onnx::apply("Sigmoid", by_cell(said.classes, classes_)), g.ints({1}));
+        onnx::top_k(onnx::apply("Sigmoid", by_cell(predictions.classes, classes_)), g.ints({1}));
     all_boxes.push_back(onnx::concat({centre - half, centre + half}, 2));
     all_scores.push_back(
-        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(said.objects, 1)), {2}));
+        onnx::squeeze(best * onnx::apply("Sigmoid", by_cell(predictions.objects, 1)), {2}));
     all_labels.push_back(onnx::squeeze(label, {2}));
   }
   const auto place = g.in("detections");
@@ -244,7 +245,7 @@ onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   const auto kept =
       batched_nms(boxes, by_class, options_.nms_thresh, /*offset=*/0, options_.detections_per_img);
   const auto [best, cells] =
-      best_of_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
+      top_kept(scores, onnx::gather(kept, g.ints({0, 2}), 1), options_.detections_per_img);
 
   const auto found = onnx::places_of(best > 0);  // (D, 2): image, rank
   const auto image = onnx::slice(found, 1, 0, 1);

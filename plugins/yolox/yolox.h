@@ -29,7 +29,7 @@ class Yolox final : public Detector {
   // For tests, with pixels (N, 3, H, W) in BGR, 0 .. 255, with sides that are multiples of 32.
   const Pafpn& pyramid() const { return pyramid_; }
   /// Returns the raw outputs; `boxes` as in Predictions.
-  Outputs outputs(const at::Tensor& pixels, const NormPass& pass) const;
+  Outputs outputs(const at::Tensor& pixels, const NormMode& mode) const;
   /// Returns the losses of pixels and `truths`, whose boxes are in these pixels, on the host.
   LossSums losses_of(const at::Tensor& pixels, const std::vector<Truth>& truths,
                      const StepInfo& step) const;

@@ -324,7 +324,7 @@ TEST(Ranks, MeasureValidationLossOfAllImages) {
   const Scratch scratch;
   struct Known final : LineDetector {
     LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
-      if (!step.measured_only) return LineDetector::compute_losses(batch, step);
+      if (!step.without_training) return LineDetector::compute_losses(batch, step);
       float sum = 0;
       for (const auto& image : batch.images) sum += static_cast<float>(image.image_id);
       return {{"id", at::tensor(sum), {"images", static_cast<double>(batch.size())}}};

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 struct Measured final : LineDetector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::compute_losses(batch, step);
-    if (!step.measured_only) return losses;
+    if (!step.without_training) return losses;
     EXPECT_FALSE(losses[0].sum.requires_grad());
     EXPECT_EQ(step.step, asked++ % 5);
     if (signal_at == asked) std::raise(SIGTERM);
@@ -90,7 +90,7 @@ TEST(ValidationLoss, UsesRequestedNumberOfImages) {
   struct Counting final : LineDetector {
     explicit Counting(std::int64_t& number) : last(number) {}
     LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
-      if (step.measured_only) last = std::max(last, step.step);
+      if (step.without_training) last = std::max(last, step.step);
       return LineDetector::compute_losses(batch, step);
     }
     std::int64_t& last;

@@ -55,22 +55,23 @@ void expect_as_matched(const std::string& type, const std::string& toml,
       const auto& found = coverage[static_cast<std::size_t>(g)];
       EXPECT_EQ(found.best_iou, overlaps[g].max().item<float>()) << type << " " << toml;
       const auto own = (best == g) & (label == 1);
-      const auto reach = !own.any().item<bool>() ? Reach::nothing
-                         : (own & (overlaps[g] >= matching.high)).any().item<bool>()
-                             ? Reach::foreground
-                             : Reach::low_quality;
-      EXPECT_EQ(found.reach, reach) << type << " " << toml;
+      const auto expected = !own.any().item<bool>() ? MatchKind::nothing
+                            : (own & (overlaps[g] >= matching.fg_iou_thresh)).any().item<bool>()
+                                ? MatchKind::foreground
+                                : MatchKind::low_quality;
+      EXPECT_EQ(found.match, expected) << type << " " << toml;
     }
   }
 }
 
 TEST(AnchorRule, MatchesDetectors) {
   for (const auto* type : {"maskrcnn", "fasterrcnn", "cascadercnn"}) {
-    expect_as_matched(type, "", {}, 4, {.low = .3, .high = .7, .low_quality = true});
+    expect_as_matched(type, "", {}, 4,
+                      {.bg_iou_thresh = .3, .fg_iou_thresh = .7, .low_quality = true});
     PyramidAnchors torchvision;
     torchvision.use_torchvision();
     expect_as_matched(type, "style = 'torchvision'", torchvision, 4,
-                      {.low = .3, .high = .7, .low_quality = true});
+                      {.bg_iou_thresh = .3, .fg_iou_thresh = .7, .low_quality = true});
   }
   expect_as_matched("maskrcnn",
                     "anchors.sizes = [8, 24, 64, 100, 300]\nanchors.aspect_ratios = [0.3, 1]\n"
@@ -78,13 +79,14 @@ TEST(AnchorRule, MatchesDetectors) {
                     {.sizes = {8, 24, 64, 100, 300},
                      .aspect_ratios = {.3, 1},
                      .rounding = AnchorRounding::legacy},
-                    4, {.low = .3, .high = .6, .low_quality = true, .offset = 1});
+                    4,
+                    {.bg_iou_thresh = .3, .fg_iou_thresh = .6, .low_quality = true, .offset = 1});
   expect_as_matched("retinanet", "", {.scales_per_octave = 3}, 8,
-                    {.low = .4, .high = .5, .low_quality = true});
+                    {.bg_iou_thresh = .4, .fg_iou_thresh = .5, .low_quality = true});
   PyramidAnchors torchvision{.scales_per_octave = 3};
   torchvision.use_torchvision();
   expect_as_matched("retinanet", "style = 'torchvision'", torchvision, 8,
-                    {.low = .4, .high = .5, .low_quality = true});
+                    {.bg_iou_thresh = .4, .fg_iou_thresh = .5, .low_quality = true});
 }
 
 TEST(AnchorRule, AppliesSizesAndRejectsOtherDetectors) {

@@ -50,8 +50,8 @@ TEST(ChooseImages, ChoosesExtremesAndSamples) {
       [](int i) { return i == 300   ? 3
                          : i == 301 ? 400
                                     : 50; });
-  std::vector<ObjectCoverage> coverage(data.objects.size(), {.reach = Reach::foreground});
-  coverage[data.images[222].first].reach = Reach::nothing;
+  std::vector<ObjectCoverage> coverage(data.objects.size(), {.match = MatchKind::foreground});
+  coverage[data.images[222].first].match = MatchKind::nothing;
   const auto chosen = choose_images(data, coverage, 48);
   EXPECT_EQ(chosen.size(), 48U);
   EXPECT_TRUE(std::ranges::is_sorted(chosen, {}, &ChosenImage::image));

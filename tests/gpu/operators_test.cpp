@@ -152,8 +152,9 @@ class Matching : public Operators {
     for (const bool low_quality : {false, true})
       compare(fmt::format("{}, low quality: {}", what, low_quality), 0,
               [&](at::Device on) -> Tensors {
-                const auto all = match(truth.to(on), longs(begins).to(on), boxes.to(on),
-                                       {.low = 0.3, .high = 0.7, .low_quality = low_quality});
+                const auto all =
+                    match(truth.to(on), longs(begins).to(on), boxes.to(on),
+                          {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
                 return {all.truth, all.label};
               });
   }
@@ -171,8 +172,9 @@ TEST_F(Matching, MatchesCpuForOneImage) {
       for (const bool low_quality : {false, true})
         compare(fmt::format("{} boxes to {}, low quality: {}", count, truths, low_quality), 0,
                 [&](at::Device on) -> Tensors {
-                  const auto found = match(own.to(on), boxes.to(on),
-                                           {.low = 0.3, .high = 0.7, .low_quality = low_quality});
+                  const auto found = match(
+                      own.to(on), boxes.to(on),
+                      {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
                   return {found.truth, found.label};
                 });
     }
@@ -195,8 +197,9 @@ TEST_F(Operators, MatchesCpuSampling) {
       const auto label = labels.to(on);
       const auto rng = [](std::size_t image) { return Rng{5, image}; };
       Tensors results;
-      for (const auto& drawn : draw({lot_of(label, 256, 0.5, rng), {label, count, 0, rng}}))
-        for (const auto& tensor : {drawn.rows, drawn.image, drawn.slots, drawn.foreground})
+      for (const auto& samples :
+           sample_candidates({make_sampling_task(label, 256, 0.5, rng), {label, count, 0, rng}}))
+        for (const auto& tensor : {samples.rows, samples.image, samples.slots, samples.foreground})
           results.push_back(tensor);
       return results;
     });

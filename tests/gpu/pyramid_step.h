@@ -32,7 +32,7 @@ class PyramidStep {
     }
     const ComputeIn precision(at::kBFloat16, images_.device().type());
     at::Tensor sum;
-    for (const auto& map : fpn_(body_(images_, NormPass{}), NormPass{})) {
+    for (const auto& map : fpn_(body_(images_, NormMode{}), NormMode{})) {
       const auto part = map.to(at::kFloat).abs().mean();
       sum = sum.defined() ? sum + part : part;
     }

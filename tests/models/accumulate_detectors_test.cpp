@@ -23,12 +23,12 @@ struct AfterStep {
   NamedTensors gradients, values;
 };
 
-AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool with_figures = true) {
+AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool with_metrics = true) {
   TrainingStep step(model, {}, {.weight_decay = 0});
   LossScale scale;
-  Figures figures;
+  Metrics metrics;
   const auto end = step(
-      batches, {.seed = 3, .step = 11, .figures = with_figures ? &figures : nullptr}, 0.01, scale);
+      batches, {.seed = 3, .step = 11, .metrics = with_metrics ? &metrics : nullptr}, 0.01, scale);
   EXPECT_EQ(end.rejected, "");
   AfterStep result{{}, step.optimizer().state(), copies_of(model)};
   for (const auto& [name, value, kind] : end.scalars) result.scalars.emplace(name, value);
@@ -83,7 +83,7 @@ TEST_P(MicroBatches, MatchLargeBatchOfPhotos) {
 TEST_P(MicroBatches, KeepWeightsWhenRecordingMetrics) {
   const auto model = [&] { return small_detector(GetParam().name, GetParam().more); };
   const auto with = after_step(*model(), {small_batch()}),
-             without = after_step(*model(), {small_batch()}, /*with_figures=*/false);
+             without = after_step(*model(), {small_batch()}, /*with_metrics=*/false);
   EXPECT_GT(with.scalars.size(), without.scalars.size());
   for (const auto& [name, value] : with.scalars) {
     if (without.scalars.contains(name)) {

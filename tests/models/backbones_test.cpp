@@ -12,7 +12,7 @@ namespace {
 
 std::vector<at::Tensor> maps_of(const PyramidOptions& options, Parameters& parameters) {
   const at::NoGradGuard no_grad;
-  return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), NormPass{});
+  return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), NormMode{});
 }
 
 TEST(ResNet, ReturnsStridesFourToThirtyTwo) {
@@ -45,7 +45,7 @@ TEST(HrNet, MatchesTensorNamesOfTimm) {
   Parameters parameters;
   const at::NoGradGuard no_grad;
   const HrNet net(Scope(parameters, 1), {.backbone = BackboneType::hrnet_w18, .freeze_at = 3});
-  const auto maps = net(at::zeros({1, 3, 64, 96}), NormPass{});
+  const auto maps = net(at::zeros({1, 3, 64, 96}), NormMode{});
   ASSERT_EQ(maps.size(), 4U);
   for (std::size_t i = 0; i < 4; ++i)
     EXPECT_EQ(maps[i].sizes(), at::IntArrayRef({1, 18 << i, 16 >> i, 24 >> i}));

@@ -33,12 +33,13 @@ class Cascade : public ::testing::Test {
   }
 
   /// Returns the regions of one image's proposals [P, 4].
-  static SampledRegions drawn_from(const BoxStages& stages, const at::Tensor& proposals,
-                                   const Truth& truth) {
+  static SampledRegions sampled_from(const BoxStages& stages, const at::Tensor& proposals,
+                                     const Truth& truth) {
     const auto candidates =
         stages.candidates({proposals.unsqueeze(0), longs({proposals.size(0)})}, {truth});
     const StepInfo step;
-    return take(candidates, draw({stages.lot(candidates, step)})[0]);
+    return select_sampled(candidates,
+                          sample_candidates({stages.sampling_task(candidates, step)})[0]);
   }
 
   BoxStagesOptions options_;
@@ -72,7 +73,7 @@ TEST_F(Cascade, AveragesProbabilitiesOfStages) {
 TEST_F(Cascade, ReturnsLossesWithoutObjectsOrRegions) {
   const Truth nothing{.boxes = at::zeros({0, 4}), .labels = at::zeros({0}, at::kLong)};
   for (const std::int64_t count : {0, 10}) {
-    const auto regions = drawn_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
+    const auto regions = sampled_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
     EXPECT_EQ(regions.truth.size(0), 0);
     const auto losses = means_of(stages_->losses(features_, regions, {nothing}, {}));
     ASSERT_EQ(losses.size(), 6U);
@@ -98,7 +99,7 @@ TEST_F(Cascade, AveragesGradientsOfStages) {
         name.insert(place + part.size(), "0.");
     at::Tensor(parameter.value).copy_(parameters_.find(name)->value);
   }
-  const auto regions = drawn_from(alone, random_boxes(20, 40, 20, 3), truth);
+  const auto regions = sampled_from(alone, random_boxes(20, 40, 20, 3), truth);
   const auto gradient = [&](const BoxStages& stages) {
     auto features = features_;
     for (auto& map : features.maps) map = map.clone().requires_grad_();
@@ -118,14 +119,15 @@ TEST(RegionSamples, ContainForegroundFirst) {
   const auto candidates = match_regions(boxes.expand({2, 3, 4}), valid, truths, 0.5, 0);
   EXPECT_TRUE(
       same(candidates.matches.label, at::tensor({0, 1, 0, 1, 0, -1}, at::kChar).view({2, 3})));
-  const auto regions = take(
-      candidates, draw({{candidates.matches.label, 3, 3, [](std::size_t) { return Rng{1}; }}})[0]);
+  const auto regions = select_sampled(
+      candidates,
+      sample_candidates({{candidates.matches.label, 3, 3, [](std::size_t) { return Rng{1}; }}})[0]);
   const auto rows = longs({1, 0, 2, 0, 1});
   EXPECT_TRUE(same(regions.rois.narrow(1, 1, 4), boxes.index_select(0, rows)));
   EXPECT_TRUE(same(regions.rois.select(1, 0), at::tensor({0, 0, 0, 1, 1}, at::kFloat)));
   EXPECT_TRUE(same(regions.truth, longs({0, 2})));
-  EXPECT_TRUE(same(regions.drawn.foreground, longs({0, 3})));
-  EXPECT_TRUE(same(regions.drawn.slots, longs({0, 1, 2, 3, 4})));
+  EXPECT_TRUE(same(regions.samples.foreground, longs({0, 3})));
+  EXPECT_TRUE(same(regions.samples.slots, longs({0, 1, 2, 3, 4})));
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ TEST(Cells, KeepOrderOfFlattenedMap) {
 }
 
 TEST(BoxFormats, DescribeSameBoxes) {
-  EXPECT_TRUE(same(corners_of(boxes_of({50, 40, 20, 60})), boxes_of({40, 10, 60, 70})));
+  EXPECT_TRUE(same(to_corners(boxes_of({50, 40, 20, 60})), boxes_of({40, 10, 60, 70})));
   const auto boxes = random_boxes(200, 500, 60, 1);
-  EXPECT_TRUE(close(corners_of(centers_of(boxes)), boxes, 1e-6));
-  EXPECT_TRUE(same(corners_of(boxes.view({10, 20, 4})).view({-1, 4}), corners_of(boxes)));
+  EXPECT_TRUE(close(to_corners(to_centers(boxes)), boxes, 1e-6));
+  EXPECT_TRUE(same(to_corners(boxes.view({10, 20, 4})).view({-1, 4}), to_corners(boxes)));
 }
 
 }  // namespace

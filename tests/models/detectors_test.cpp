@@ -78,7 +78,7 @@ TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
   const auto before = buffers(*model);
   const auto measured = [&] {
     const c10::NoGradGuard no_graph;
-    return model->losses(small_batch(), {.step = 3, .measured_only = true});
+    return model->losses(small_batch(), {.step = 3, .without_training = true});
   };
   const auto first = measured();
   EXPECT_TRUE(same_all(buffers(*model), before));
@@ -164,7 +164,8 @@ TEST_P(EveryDetector, FindsMirroredObjectsInMirroredImage) {
   const auto model = detector(kEverything + "test.aug_flip = true\n");
   const auto batch = small_batch();
   // Only the first image, which has no padding; boxes in padding have equal scores.
-  const auto found = model->detect(batch)[0], mirrored = model->detect(seen(batch, {1, true}))[0];
+  const auto found = model->detect(batch)[0],
+             mirrored = model->detect(apply_view(batch, {1, true}))[0];
   const auto width = static_cast<float>(batch.images[0].original_width);
   ASSERT_EQ(found.size(), mirrored.size());
   const auto fits = [&](const DetectedObject& a, const DetectedObject& b) {
@@ -185,7 +186,7 @@ TEST_P(EveryDetector, MergesDetectionsOfSeveralScales) {
 
 TEST(Views, MatchImageWithoutChanges) {
   const auto batch = small_batch();
-  auto same = seen(batch, {});
+  auto same = apply_view(batch, {});
   same.objects = batch.objects;
   EXPECT_EQ(digest(same), digest(batch));
 }
@@ -194,7 +195,7 @@ TEST(Views, TransformBoxesThereAndBack) {
   const auto batch = small_batch();
   const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
   for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
-    const auto there = seen(batch, view).images[1];
+    const auto there = apply_view(batch, view).images[1];
     EXPECT_TRUE(close(
         out_of_view(into_view(boxes, batch.images[1], there, view), batch.images[1], there, view),
         boxes, 1e-6));

@@ -34,8 +34,8 @@ Trained train(const Cluster& all, const SmallKind& kind, const std::string& norm
   Trained result;
   LossScale scale;
   for (int i = 0; i < 3; ++i) {
-    Figures figures;
-    const StepInfo info{.seed = 3, .step = i, .figures = &figures};
+    Metrics metrics;
+    const StepInfo info{.seed = 3, .step = i, .metrics = &metrics};
     result.scalars.push_back(step({&batch, 1}, info, 0.01, scale).scalars);
   }
   result.values = copies_of(*model);

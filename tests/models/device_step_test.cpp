@@ -46,10 +46,10 @@ class Plane final : public Detector {
     // The value is 0 and its gradient is 0 times infinity.
     if (trouble == Trouble::gradient) error = error + (w_ * 0).sqrt().sum();
     if (at::GradMode::is_enabled()) seen_.add_(id);
-    if (step.figures) {
-      step.figures->add("on the device", error.detach(), at::full({}, 4.0).to(device_));
-      step.figures->add("on the host", id, 2);
-      step.figures->add("on the device again", at::full({}, 3.0).to(device_),
+    if (step.metrics) {
+      step.metrics->add("on the device", error.detach(), at::full({}, 4.0).to(device_));
+      step.metrics->add("on the host", id, 2);
+      step.metrics->add("on the device again", at::full({}, 3.0).to(device_),
                         at::full({}, 4.0).to(device_));
     }
     return {{"fit", error, {"images", 1}}, {"bias", b_.sum(), {"images", 1}}};
@@ -86,8 +86,8 @@ struct Training {
   StepEnd take(std::vector<std::int64_t> ids) {
     std::vector<Batch> batches;
     for (const auto id : ids) batches.push_back(image(id));
-    Figures figures;
-    return step(batches, {.step = taken++, .figures = &figures}, 0.1, scale);
+    Metrics metrics;
+    return step(batches, {.step = taken++, .metrics = &metrics}, 0.1, scale);
   }
 
   NamedTensors all() {

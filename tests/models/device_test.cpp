@@ -85,9 +85,9 @@ Trained train(const std::string& kind, const std::string& more, at::Device devic
   LossScale scale;
   for (int i = 0; i < 3; ++i) {
     const auto batch = flow->next()->value;
-    Figures figures;
+    Metrics metrics;
     result.scalars.push_back(
-        step({&batch, 1}, {.seed = 3, .step = i, .figures = &figures}, 0.01, scale).scalars);
+        step({&batch, 1}, {.seed = 3, .step = i, .metrics = &metrics}, 0.01, scale).scalars);
   }
   EXPECT_THROW(flow->next(), std::runtime_error);
   for (const auto& parameter : model->parameters()) {

@@ -33,8 +33,8 @@ Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
                        const MatchOptions& options) {
   const auto iou = box_iou(truth, boxes, options.offset);
   const auto [best, row] = iou.max(0);
-  auto foreground = best >= static_cast<float>(options.high);
-  const auto ignored = (best >= static_cast<float>(options.low)) & ~foreground;
+  auto foreground = best >= static_cast<float>(options.fg_iou_thresh);
+  const auto ignored = (best >= static_cast<float>(options.bg_iou_thresh)) & ~foreground;
   auto label = foreground.to(at::kChar) - ignored.to(at::kChar);
   if (options.low_quality) {
     const auto highest = (iou.eq(std::get<0>(iou.max(1, /*keepdim=*/true))) & (iou > 0)).any(0);
@@ -55,7 +55,7 @@ TEST(Match, MatchesFewBoxes) {
   const std::vector<MatchCase> cases = {
       {none, of_heights({9, 9}), loose, {0, 0}},
       {of_heights({9, 9}), none, loose, {}},
-      // An IoU of `low` is not background, and one of `high` is foreground.
+      // An IoU of bg_iou_thresh is not background, and one of fg_iou_thresh is foreground.
       {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},
       // Box 1 is the best match of truth 1 but overlaps truth 0 more, and stays with truth 0.
       {of_rows({{0, 100}, {100, 200}}), of_rows({{0, 10}, {40, 140}, {500, 600}}), best, {0, 1, 0}},
@@ -112,9 +112,10 @@ TEST(Match, NeedsLittleMemoryForManyObjects) {
   const auto truths = random_boxes(1000, 1300, 200, 1);
   const auto cells = cell_anchors({32}, {0.5, 1, 2}, AnchorRounding::exact, 4);
   const auto anchors = grid_anchors(cells, 200, 450, {4, 4});  // 270,000
-  match(truths.slice(0, 0, 1), anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
+  match(truths.slice(0, 0, 1), anchors,
+        {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = true});
   const auto before = peak_memory();
-  match(truths, anchors, {.low = 0.3, .high = 0.7, .low_quality = true});
+  match(truths, anchors, {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = true});
   EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would take 1 GiB
 }
 

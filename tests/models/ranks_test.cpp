@@ -53,9 +53,9 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
   std::vector<StepFigures> scalars;
   LossScale scale;
   for (std::int64_t i = 0; i < steps; ++i) {
-    Figures figures;
+    Metrics metrics;
     scalars.push_back(
-        step(batches, {.seed = 3, .step = i, .figures = &figures}, 0.01, scale).scalars);
+        step(batches, {.seed = 3, .step = i, .metrics = &metrics}, 0.01, scale).scalars);
   }
   step.check_alike();
   return scalars;

@@ -55,7 +55,7 @@ class RpnLosses : public ::testing::Test {
   }
 
   /// Returns a sample of all anchors; every fifth is foreground.
-  Drawn all(std::int64_t anchors) const {
+  SampledCandidates all(std::int64_t anchors) const {
     const auto rows = at::arange(kImages * anchors);
     return {.rows = rows, .foreground = at::arange(0, rows.numel(), 5)};
   }
@@ -88,22 +88,22 @@ TEST_F(RpnLosses, MatchWholeMaps) {
   EXPECT_TRUE(close(output.deltas, deltas.detach(), 1e-5));
 
   const auto anchors = output.anchors.size(0);
-  const auto drawn = all(anchors);
+  const auto samples = all(anchors);
   const Matches matches{at::arange(kImages).view({-1, 1}).expand({kImages, anchors}).contiguous(),
                         {}};
   const double divisor = static_cast<double>(options_.batch_size_per_image) * kImages;
-  const auto targets = at::zeros({kImages * anchors}).index_fill_(0, drawn.foreground, 1);
+  const auto targets = at::zeros({kImages * anchors}).index_fill_(0, samples.foreground, 1);
   const auto objectness =
       at::binary_cross_entropy_with_logits(logits.flatten(), targets, {}, {}, at::Reduction::Sum) /
       divisor;
-  const auto image = drawn.foreground.div(anchors, "floor");
+  const auto image = samples.foreground.div(anchors, "floor");
   const auto encoded =
-      boxes_.coder().encode(output.anchors.index_select(0, drawn.foreground.remainder(anchors)),
+      boxes_.coder().encode(output.anchors.index_select(0, samples.foreground.remainder(anchors)),
                             at::cat({truths_[0].boxes, truths_[1].boxes}).index_select(0, image));
   const auto box =
-      (deltas.view({-1, 4}).index_select(0, drawn.foreground) - encoded).abs().sum() / divisor;
+      (deltas.view({-1, 4}).index_select(0, samples.foreground) - encoded).abs().sum() / divisor;
 
-  const auto losses = means_of(rpn_.losses(features_, output, truths_, matches, drawn, {}));
+  const auto losses = means_of(rpn_.losses(features_, output, truths_, matches, samples, {}));
   ASSERT_EQ(losses.size(), 2U);
   EXPECT_TRUE(close(losses[0].second.detach(), objectness.detach(), 1e-5));
   EXPECT_TRUE(close(losses[1].second.detach(), box.detach(), 1e-5));
@@ -114,7 +114,8 @@ TEST_F(RpnLosses, MatchWholeMaps) {
 
 TEST_F(RpnLosses, AreZeroWithoutAnchors) {
   const auto output = rpn_(features_);
-  const Drawn none{.rows = at::zeros({0}, at::kLong), .foreground = at::zeros({0}, at::kLong)};
+  const SampledCandidates none{.rows = at::zeros({0}, at::kLong),
+                               .foreground = at::zeros({0}, at::kLong)};
   const auto losses = means_of(rpn_.losses(features_, output, truths_, {}, none, {}));
   const auto sum = losses[0].second + losses[1].second;
   EXPECT_EQ(sum.item<float>(), 0);

@@ -24,11 +24,11 @@ struct Sample {
 
 /// Samples from the labels [P] of one image.
 Sample sample(const at::Tensor& label, std::int64_t count, double fraction, Rng rng) {
-  const auto drawn =
-      draw({lot_of(label.unsqueeze(0), count, fraction, [&](std::size_t) { return rng; })})[0];
-  const auto foreground = drawn.counts[0].foreground;
-  EXPECT_EQ(drawn.rows.size(0), drawn.counts[0].all());
-  return {drawn.rows.slice(0, 0, foreground), drawn.rows.slice(0, foreground)};
+  const auto samples = sample_candidates({make_sampling_task(label.unsqueeze(0), count, fraction,
+                                                             [&](std::size_t) { return rng; })})[0];
+  const auto foreground = samples.counts[0].foreground;
+  EXPECT_EQ(samples.rows.size(0), samples.counts[0].all());
+  return {samples.rows.slice(0, 0, foreground), samples.rows.slice(0, foreground)};
 }
 
 /// Samples by the definition: a Fisher-Yates shuffle of the list of indices, of which the first
@@ -107,13 +107,13 @@ TEST(Sample, MatchesEachImageInSeveralBatches) {
   const auto labels = random_values({3, 2500}, -1, 2, 9).floor().to(at::kChar);
   labels[1].fill_(-1);  // an image without candidates
   const auto rng = [](std::size_t image) { return Rng{5, image}; };
-  const auto drawn =
-      draw({lot_of(labels, 100, 0.25, rng), lot_of(labels.slice(1, 0, 30), 50, 0.5, rng),
-            lot_of(labels.slice(1, 0, 0), 50, 0.5, rng)});
-  ASSERT_EQ(drawn.size(), 3U);
-  for (const auto& [lot, width, count, fraction] :
+  const auto samples = sample_candidates({make_sampling_task(labels, 100, 0.25, rng),
+                                          make_sampling_task(labels.slice(1, 0, 30), 50, 0.5, rng),
+                                          make_sampling_task(labels.slice(1, 0, 0), 50, 0.5, rng)});
+  ASSERT_EQ(samples.size(), 3U);
+  for (const auto& [task, width, count, fraction] :
        {std::tuple{0, 2500, 100, 0.25}, {1, 30, 50, 0.5}, {2, 0, 50, 0.5}}) {
-    const auto& all = drawn[static_cast<std::size_t>(lot)];
+    const auto& all = samples[static_cast<std::size_t>(task)];
     std::int64_t first = 0, foreground = 0;
     for (std::int64_t image = 0; image < 3; ++image) {
       const auto own = all.counts[static_cast<std::size_t>(image)];
@@ -136,8 +136,10 @@ TEST(Sample, MatchesEachImageInSeveralBatches) {
 
 TEST(Sample, RejectsShapeMismatch) {
   const auto rng = [](std::size_t) { return Rng{1}; };
-  EXPECT_THROW(draw({lot_of(some_labels(), 1, 1, rng)}), std::invalid_argument);
-  EXPECT_THROW(draw({lot_of(at::zeros({1, 3}), 1, 1, rng)}), std::invalid_argument);
+  EXPECT_THROW(sample_candidates({make_sampling_task(some_labels(), 1, 1, rng)}),
+               std::invalid_argument);
+  EXPECT_THROW(sample_candidates({make_sampling_task(at::zeros({1, 3}), 1, 1, rng)}),
+               std::invalid_argument);
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ std::vector<Traffic> traffic_of_steps(const SmallKind& kind, const std::vector<B
   std::vector<Traffic> result;
   for (auto batch : batches) {
     batch.on_device = copied_ahead(batch, c10::Stream(c10::Stream::UNSAFE, there, /*id=*/1));
-    Figures figures;
+    Metrics metrics;
     take_traffic();
-    step({&batch, 1}, {.seed = 3, .step = std::ssize(result), .figures = &figures}, 0.01, scale);
+    step({&batch, 1}, {.seed = 3, .step = std::ssize(result), .metrics = &metrics}, 0.01, scale);
     result.push_back(take_traffic());
   }
   return result;

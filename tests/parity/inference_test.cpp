@@ -152,14 +152,14 @@ TEST_F(InferenceParity, MatchesLevelsFeaturesAndBoxes) {
                kept = rois.index_select(0, golden["roi.first_idx"]);
     EXPECT_TRUE(same(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
     const auto pooled = [&](std::int64_t size) {
-      return RegionPooler(pool)(features.maps, kept, size, NormPass{});
+      return RegionPooler(pool)(features.maps, kept, size, NormMode{});
     };
     const auto of_boxes = pooled(model.options.box_stages.head.pooler_resolution);
     expect_map(of_boxes, golden, "roi.box_feats");
     expect_map(pooled(model.options.mask_head.pooler_resolution), golden, "roi.mask_feats");
     EXPECT_TRUE(agrees(model.box_stages.head(0).hidden(of_boxes, {}), golden, "roi.fc7"));
 
-    const auto output = model.box_stages.output(features, rois, /*stage=*/0, NormPass{});
+    const auto output = model.box_stages.output(features, rois, /*stage=*/0, NormMode{});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
   });

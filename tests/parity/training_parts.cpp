@@ -28,8 +28,9 @@ Truth RecordedTruth::borrowed() const {
 
 namespace {
 
-/// Makes a Drawn from counts; `rows` are [R] positions among the candidates of all images.
-Drawn drawn_of(const std::vector<DrawnCount>& counts, const at::Tensor& rows) {
+/// Makes SampledCandidates from counts; `rows` are [R] positions among the candidates of all
+/// images.
+SampledCandidates samples_of(const std::vector<SampleCount>& counts, const at::Tensor& rows) {
   std::int64_t longest = 0;
   for (const auto& count : counts) longest = std::max(longest, count.all());
   std::vector<std::int64_t> image, slots, foreground;
@@ -56,7 +57,7 @@ RecordedRegions sampled_regions(const at::Tensor& boxes, const at::Tensor& label
 
 SampledRegions together(const std::vector<RecordedRegions>& regions,
                         const std::vector<Truth>& truths) {
-  std::vector<DrawnCount> counts;
+  std::vector<SampleCount> counts;
   std::vector<at::Tensor> boxes, truth;
   std::int64_t first = 0;
   for (std::size_t i = 0; i < regions.size(); ++i) {
@@ -65,7 +66,7 @@ SampledRegions together(const std::vector<RecordedRegions>& regions,
     truth.push_back(regions[i].truth + first);
     first += truths[i].boxes.size(0);
   }
-  return {as_rois(boxes), at::cat(truth), drawn_of(counts, {})};
+  return {as_rois(boxes), at::cat(truth), samples_of(counts, {})};
 }
 
 std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Features& features,
@@ -73,7 +74,7 @@ std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Feat
                                             const std::vector<RecordedDraw>& draws) {
   const auto output = model.rpn(features);
   const auto matches = model.rpn.match_anchors(output.anchors, truths);
-  std::vector<DrawnCount> counts;
+  std::vector<SampleCount> counts;
   std::vector<at::Tensor> rows;
   std::vector<RecordedRegions> regions;
   for (std::size_t i = 0; i < draws.size(); ++i) {
@@ -84,7 +85,7 @@ std::map<std::string, at::Tensor> losses_of(const GoldenModel& model, const Feat
     regions.push_back(of_image);
   }
   auto losses =
-      model.rpn.losses(features, output, truths, matches, drawn_of(counts, at::cat(rows)), {});
+      model.rpn.losses(features, output, truths, matches, samples_of(counts, at::cat(rows)), {});
   const auto sampled = together(regions, truths);
   for (auto& loss : model.box_stages.losses(features, sampled, truths, {}))
     losses.push_back(std::move(loss));

@@ -95,10 +95,11 @@ TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
       const auto &positive = golden["roi.sampled_pos" + image],
                  &negative = golden["roi.sampled_neg" + image];
       const auto rows = at::cat({positive, negative}), order = rows.argsort();
-      const auto regions = take(candidates, {.counts = {{positive.size(0), negative.size(0)}},
-                                             .rows = rows,
-                                             .image = at::zeros_like(rows),
-                                             .foreground = at::arange(positive.size(0))});
+      const auto regions =
+          select_sampled(candidates, {.counts = {{positive.size(0), negative.size(0)}},
+                                      .rows = rows,
+                                      .image = at::zeros_like(rows),
+                                      .foreground = at::arange(positive.size(0))});
       const auto boxes = regions.rois.narrow(1, 1, 4);
       EXPECT_TRUE(same(boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
 
@@ -120,7 +121,7 @@ TEST(TrainingParity, MatchesLogitsAndMaskTargets) {
     const auto features = model.features(step.input, step.sizes);
     const auto output =
         model.box_stages.output(features, as_rois(golden.of_images("roi.sampled_boxes")),
-                                /*stage=*/0, NormPass{.training = true});
+                                /*stage=*/0, NormMode{.training = true});
     EXPECT_TRUE(agrees(output.logits, golden, "roi.class_logits"));
     EXPECT_TRUE(agrees(output.deltas.flatten(1), golden, "roi.box_deltas"));
 

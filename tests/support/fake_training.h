@@ -33,8 +33,8 @@ class LineDetector : public Detector {
     const auto error = (weight_ * x).sum() + bias_ - 2 * id - rng.normal();
     auto fit = error.square().sum() * 0.01;
     if (step.step >= bad_from && step.step < bad_until) fit = fit / 0.0;
-    if (step.figures) step.figures->add("line/error", error.abs().sum(), at::tensor({2.0F}));
-    const Count images{"images", static_cast<double>(batch.size())};
+    if (step.metrics) step.metrics->add("line/error", error.abs().sum(), at::tensor({2.0F}));
+    const LossDivisor images{"images", static_cast<double>(batch.size())};
     return {{"fit", fit * images.number, images},
             {"size", weight_.square().sum() * 1e-3 * images.number, images}};
   }

@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "millrace/base/errors.h"
-#include "millrace/models/detector/figures.h"
+#include "millrace/models/detector/metrics.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/scratch.h"
@@ -35,7 +35,7 @@ class MeanDetector final : public Detector {
       sum = sum + (w_ - id).square().sum() * step.rng(/*stream=*/1, i).uniform();
       count += 1;
     }
-    if (step.figures) step.figures->add("counted", count, static_cast<double>(batch.size()));
+    if (step.metrics) step.metrics->add("counted", count, static_cast<double>(batch.size()));
     return {{"fit", sum, {"images that count", count}}};
   }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
@@ -63,8 +63,8 @@ std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches,
   MeanDetector model;
   TrainingStep step(model, train, {.weight_decay = 0});
   LossScale scale;
-  Figures figures;
-  auto end = step(batches, {.seed = 5, .step = 7, .figures = &figures}, 0.1, scale);
+  Metrics metrics;
+  auto end = step(batches, {.seed = 5, .step = 7, .metrics = &metrics}, 0.1, scale);
   return {end.scalars, model.parameters().find("w")->value.item<double>()};
 }
 
@@ -220,18 +220,18 @@ TEST(StepTotals, RejectDifferentCountsInBatches) {
   EXPECT_THROW(groups.complete({{{"a", 1}, {"b", 1}}}), Error);
 }
 
-TEST(Figures, ReturnQuotientsOfNonEmptySums) {
-  Figures figures;
-  figures.add("a", 1, 2);
-  figures.add("none", 0, 0);
-  figures.add("a", 2, 10);
+TEST(Metrics, ReturnQuotientsOfNonEmptySums) {
+  Metrics metrics;
+  metrics.add("a", 1, 2);
+  metrics.add("none", 0, 0);
+  metrics.add("a", 2, 10);
   std::vector<double> values;
-  for (const auto& number : figures.numbers()) values.push_back(number.item<double>());
-  EXPECT_THAT(quotients(figures.sums(values.data())),
+  for (const auto& number : metrics.numbers()) values.push_back(number.item<double>());
+  EXPECT_THAT(metric_values(metrics.sums(values.data())),
               ElementsAre(std::pair(std::string("a"), 0.25)));
 }
 
-TEST(Figures, AreComputedOnRequest) {
+TEST(Metrics, AreComputedOnRequest) {
   const auto trained = [](bool asks) {
     const Scratch scratch;
     MeanDetector model;

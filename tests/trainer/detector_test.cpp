@@ -87,7 +87,7 @@ class DetectorContract : public ::testing::Test {
 
 TEST_F(DetectorContract, RejectsInvalidLosses) {
   const auto& w = model_.w;
-  const Count one{"images", 1};
+  const LossDivisor one{"images", 1};
   expect_loss_error({}, "no");
   expect_loss_error({{"fit", w * 2, one}}, "Float of shape (2)");
   expect_loss_error({{"fit", w.sum() > 1, one}}, "Bool of shape ()");

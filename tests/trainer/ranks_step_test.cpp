@@ -56,14 +56,14 @@ class SomeDetector final : public Detector {
       const auto sums = at::tensor({fit.item<double>(), count}, at::kDouble);
       if (step.ranks) (*step.ranks)(sums);
       fit = fit / sums[0].abs().to(at::kFloat) + fit;
-      if (!step.ranks || step.ranks->moves_statistics()) seen_.copy_(sums[0].reshape({1}));
+      if (!step.ranks || step.ranks->updates_statistics()) seen_.copy_(sums[0].reshape({1}));
     } else if (keeps_last) {
       const std::lock_guard lock(mutex_);
       seen_.fill_(static_cast<double>(batch.images[0].image_id));
       sizes.emplace_back(step.padded.width, step.padded.height);
     }
-    if (step.figures) step.figures->add("odd/share", odds, count);
-    if (step.figures && odds > 0) step.figures->add("odd/loss", odd.detach().item<double>(), odds);
+    if (step.metrics) step.metrics->add("odd/share", odds, count);
+    if (step.metrics && odds > 0) step.metrics->add("odd/loss", odd.detach().item<double>(), odds);
     if (leaves_out_odd && odds == 0) return {{"fit", fit, {"images", count}}};
     return {{"fit", fit, {"images", count}}, {"odd", odd, {"odd images", odds}}};
   }
@@ -117,8 +117,8 @@ struct Steps {
       std::vector<Batch> batches;
       for (std::int64_t part = 0; part < parts; ++part)
         batches.push_back(batch_of(kImages / parts * part + own * all.rank(), own, lost));
-      Figures figures;
-      ends.push_back(step(batches, {.seed = 5, .step = i, .figures = &figures}, 0.1, scale));
+      Metrics metrics;
+      ends.push_back(step(batches, {.seed = 5, .step = i, .metrics = &metrics}, 0.1, scale));
     }
     step.check_alike();
     for (const auto& [name, value] : named_values(model)) values.emplace_back(name, value.clone());

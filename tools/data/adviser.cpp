@@ -112,7 +112,7 @@ std::optional<Anchors> better_sizes(const SeenData& seen, Anchors anchors, const
   const double half = covered(part, anchors, rule_of).all.recall(0);
   const bool is_better =
       take_better_sizes(anchors, part, rule_of, [&](const CoverageCounts& counts) {
-        return counts.recall(0) < half ? -1 : counts.share(Reach::foreground);
+        return counts.recall(0) < half ? -1 : counts.share(MatchKind::foreground);
       });
   return is_better ? std::optional(anchors) : std::nullopt;
 }
@@ -148,7 +148,7 @@ Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_s
   return plan;
 }
 
-std::string first_sign(const Plan& plan, Start start, std::size_t images) {
+std::string first_check_text(const Plan& plan, Start start, std::size_t images) {
   auto text = fmt::format(
       "box AP50 after epoch {} (step {}): {} means that the model learns; if it is still under "
       "0.01 after half of the epochs, check the labels with `trainer inspect`",
@@ -162,7 +162,7 @@ std::string first_sign(const Plan& plan, Start start, std::size_t images) {
   return text;
 }
 
-std::string reason_against_flips(const std::vector<std::string>& classes) {
+std::string no_flip_reason(const std::vector<std::string>& classes) {
   const auto words_of = [](const std::string& name) {
     std::vector<std::string> words(1);
     for (const char c : name) {

@@ -95,10 +95,10 @@ Plan choose_plan(std::size_t images, std::int64_t batch, Start start, bool one_s
 
 /// Explains the first result to check, the box AP50 of the first evaluation on `images` images, and
 /// how to read it.
-std::string first_sign(const Plan& plan, Start start, std::size_t images);
+std::string first_check_text(const Plan& plan, Start start, std::size_t images);
 
 /// Returns why images must not be flipped, judged by class names, such as "'left' names a side";
 /// empty if they may be.
-std::string reason_against_flips(const std::vector<std::string>& classes);
+std::string no_flip_reason(const std::vector<std::string>& classes);
 
 }  // namespace millrace::advice

@@ -107,7 +107,7 @@ class ImageCoverage {
     }
   }
 
-  void settle() {
+  void match_all() {
     for (std::size_t g = 0; g < truths_.size(); ++g) find_best(g);
     for (std::size_t g = 0; g < truths_.size(); ++g)
       if (of(g).best_iou >= foreground_)
@@ -194,10 +194,10 @@ class ImageCoverage {
       each_anchor(g, least, [&](const Box& anchor, std::size_t) {
         const bool found = overlap(truths_[g], anchor, offset_) >= foreground_ && is_used(anchor) &&
                            owner(anchor) == g;
-        if (found) of(g).reach = Reach::foreground;
+        if (found) of(g).match = MatchKind::foreground;
         return !found;
       });
-      if (of(g).reach == Reach::foreground) return;
+      if (of(g).match == MatchKind::foreground) return;
     }
   }
 
@@ -206,8 +206,8 @@ class ImageCoverage {
   void give_best(std::size_t g) {
     each_anchor(g, about(of(g).best_iou), [&](const Box& anchor, std::size_t) {
       if (overlap(truths_[g], anchor, offset_) == of(g).best_iou && is_used(anchor))
-        if (auto& reach = of(owner(anchor)).reach; reach == Reach::nothing)
-          reach = Reach::low_quality;
+        if (auto& match = of(owner(anchor)).match; match == MatchKind::nothing)
+          match = MatchKind::low_quality;
       return true;
     });
   }
@@ -240,13 +240,13 @@ std::vector<ObjectCoverage> anchor_coverage(const SeenData& data, const AnchorRu
   tbb::parallel_for(std::size_t{0}, data.images.size(), [&](std::size_t i) {
     const auto& image = data.images[i];
     ImageCoverage(data, image, rule, std::span(coverage).subspan(image.first, image.count))
-        .settle();
+        .match_all();
   });
   return coverage;
 }
 
-double CoverageCounts::share(Reach reach) const {
-  return share_of(reached[static_cast<std::size_t>(reach)], objects);
+double CoverageCounts::share(MatchKind kind) const {
+  return share_of(matched[static_cast<std::size_t>(kind)], objects);
 }
 
 double CoverageCounts::recall(std::size_t threshold) const {
@@ -260,7 +260,7 @@ CoverageSummary summary(const SeenData& data, const std::vector<ObjectCoverage>&
     if (object.crowd) continue;
     for (auto* counts : {&result.all, &result.by_size[size_kind(object.size())]}) {
       ++counts->objects;
-      ++counts->reached[static_cast<std::size_t>(coverage[i].reach)];
+      ++counts->matched[static_cast<std::size_t>(coverage[i].match)];
       for (std::size_t t = 0; t < counts->recalled.size(); ++t)
         counts->recalled[t] += coverage[i].best_iou >= static_cast<float>(CoverageCounts::kIou[t]);
     }

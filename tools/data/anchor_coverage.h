@@ -32,7 +32,7 @@ struct AnchorRule {
 };
 
 /// The kind of match of an object.
-enum class Reach : std::uint8_t {
+enum class MatchKind : std::uint8_t {
   foreground,   // by an anchor with an IoU of at least AnchorRule::foreground
   low_quality,  // only by its best anchors, with a lower IoU
   nothing,      // by no anchor: its best anchors overlap other objects more, or do not exist
@@ -40,7 +40,7 @@ enum class Reach : std::uint8_t {
 
 struct ObjectCoverage {
   float best_iou = 0;  // highest IoU with any anchor
-  Reach reach = Reach::nothing;
+  MatchKind match = MatchKind::nothing;
   std::int16_t level = -1;  // level of the best anchor; -1 = none
 };
 
@@ -55,10 +55,10 @@ struct CoverageCounts {
   /// IoU thresholds of `recalled`.
   static constexpr std::array<double, 2> kIou = {0.5, 0.7};
   std::uint64_t objects = 0;
-  std::array<std::uint64_t, 3> reached{};             // objects, indexed by Reach
+  std::array<std::uint64_t, 3> matched{};             // objects, indexed by MatchKind
   std::array<std::uint64_t, kIou.size()> recalled{};  // objects with a best IoU of at least kIou
 
-  double share(Reach reach) const;
+  double share(MatchKind kind) const;
   /// Returns the recall of the anchors as proposals.
   double recall(std::size_t threshold) const;
 };

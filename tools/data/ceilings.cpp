@@ -43,7 +43,7 @@ struct Removed {
 };
 
 /// Applies NMS and the limit to an image's predictions.
-Removed thin_out(std::vector<Answer>& answers, const CeilingRule& rule) {
+Removed apply_nms_and_limit(std::vector<Answer>& answers, const CeilingRule& rule) {
   Removed removed;
   std::vector<Answer> kept;
   for (const auto& one : answers) {
@@ -87,9 +87,9 @@ coco::Rle through_cells(const coco::Segmentation& shape, const Box& box,
 }
 
 /// Evaluates predictions on a split.
-class Judge {
+class SplitEvaluator {
  public:
-  Judge(const DataSplit& split, std::uint32_t max_detections)
+  SplitEvaluator(const DataSplit& split, std::uint32_t max_detections)
       : split_(split), max_detections_(max_detections) {}
 
   double box_ap(const Answers& answers) const {
@@ -164,35 +164,35 @@ std::size_t remove_unreached(Answers& answers, const DataSplit& split, const Anc
   std::size_t position = 0, removed = 0;
   for (auto& own : answers)
     removed += std::erase_if(
-        own, [&](const Answer&) { return coverage[position++].reach == Reach::nothing; });
+        own, [&](const Answer&) { return coverage[position++].match == MatchKind::nothing; });
   return removed;
 }
 
 }  // namespace
 
 Ceilings ceilings(const DataSplit& split, const CeilingRule& rule) {
-  const Judge judge(split, rule.max_detections);
+  const SplitEvaluator evaluator(split, rule.max_detections);
   const auto all = answers_of(split);
-  const auto thinned_out = [&](Answers answers) {
+  const auto after_nms_and_limit = [&](Answers answers) {
     std::vector<Removed> removed(answers.size());
     tbb::parallel_for(std::size_t{0}, answers.size(),
-                      [&](std::size_t i) { removed[i] = thin_out(answers[i], rule); });
+                      [&](std::size_t i) { removed[i] = apply_nms_and_limit(answers[i], rule); });
     return std::pair(std::move(answers), std::move(removed));
   };
   Ceilings result;
   for (const auto& object : split.annotations->annotations)
     result.objects +=
         !object.crowd && std::ranges::count(split.category_ids, object.category_id) > 0;
-  const auto [left, removed] = thinned_out(all);
-  result.boxes = judge.box_ap(left);
+  const auto [left, removed] = after_nms_and_limit(all);
+  result.boxes = evaluator.box_ap(left);
   for (const auto& [by_nms, by_limit] : removed)
     result.suppressed += by_nms, result.beyond_limit += by_limit;
   if (rule.anchors) {
     auto reached = all;
     result.unreached = remove_unreached(reached, split, *rule.anchors, rule.resize);
-    result.reached = judge.box_ap(thinned_out(std::move(reached)).first);
+    result.reached = evaluator.box_ap(after_nms_and_limit(std::move(reached)).first);
   }
-  if (rule.masks) result.masks = judge.mask_ap(all, *rule.masks);
+  if (rule.masks) result.masks = evaluator.mask_ap(all, *rule.masks);
   return result;
 }
 

@@ -85,17 +85,17 @@ struct ImageFile {
   FileMark check(ImageCheck how) {
     std::error_code unknown;
     if (!fs::exists(path, unknown)) {
-      tell(kMissing, "");
+      add_finding(kMissing, "");
       return {};
     }
     try {
       return check_content(how);
     } catch (const WrongSize& problem) {
-      tell(kWrongSize, problem.what());
+      add_finding(kWrongSize, problem.what());
     } catch (const Error& problem) {
-      tell(kUnreadable, problem.what());
+      add_finding(kUnreadable, problem.what());
     } catch (const std::bad_alloc&) {
-      tell(kUnreadable, "not enough memory to read it");
+      add_finding(kUnreadable, "not enough memory to read it");
     }
     return mark;
   }
@@ -107,7 +107,7 @@ struct ImageFile {
     mark = {file.size(), wide_digest(bytes.data(), bytes.size())};
     const auto format = format_of_content(bytes), named = format_of_name(path);
     if (!format.empty() && !named.empty() && format != named)
-      tell(kMisnamed, fmt::format("is {}", format));
+      add_finding(kMisnamed, fmt::format("is {}", format));
     if (how == ImageCheck::heads && check_beginning(bytes)) return mark;
     const auto head = bytes.size();
     check_image_bytes(file.size(), name);
@@ -135,12 +135,12 @@ struct ImageFile {
 
   void check_turn(std::string_view head, int turn) {
     if (const int orientation = exif_orientation(head); orientation != turn)
-      tell(kUnturned, fmt::format("EXIF orientation {}", orientation));
+      add_finding(kUnturned, fmt::format("EXIF orientation {}", orientation));
   }
 
   cv::Size annotated() const { return {image.width, image.height}; }
 
-  void tell(const FindingKind& kind, std::string_view what) {
+  void add_finding(const FindingKind& kind, std::string_view what) {
     if (what.starts_with(name + ": ")) what.remove_prefix(name.size() + 2);
     findings.add(kind, {.image = image.id, .file = name, .what = std::string(what)});
   }

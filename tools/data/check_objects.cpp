@@ -97,7 +97,7 @@ struct ImageObjects {
   std::string file() const { return std::string(data.text(image.file_name)); }
   Bounds whole() const { return {0, 0, double(image.width), double(image.height)}; }
 
-  void tell(const FindingKind& kind, const Annotation& object, std::string what = "") const {
+  void add_finding(const FindingKind& kind, const Annotation& object, std::string what = "") const {
     findings.add(
         kind,
         {.annotation = object.id, .image = image.id, .file = file(), .what = std::move(what)});
@@ -119,34 +119,37 @@ struct ImageObjects {
       return fmt::format("box [{:g}, {:g}, {:g}, {:g}] in {} x {}", box[0], box[1], box[2], box[3],
                          image.width, image.height);
     };
-    if (!has_area) return tell(kUnusable, object, text());
+    if (!has_area) return add_finding(kUnusable, object, text());
     if (const auto where = overhang(box_of(object)); !where.empty())
-      tell(kOutside, object, text() + ": " + where);
+      add_finding(kOutside, object, text() + ": " + where);
     if (!has_pixels(object, image))
-      tell(kThin, object, text());
+      add_finding(kThin, object, text());
     else if (std::max(box[2], box[3]) > kElongated * std::min(box[2], box[3]))
-      tell(kLong, object, text());
-    if (object.area <= 0) tell(kNoArea, object, fmt::format("area {:g}, {}", object.area, text()));
+      add_finding(kLong, object, text());
+    if (object.area <= 0)
+      add_finding(kNoArea, object, fmt::format("area {:g}, {}", object.area, text()));
   }
 
   void check_shape(const Annotation& object, bool has_area) const {
-    if (object.shape.kind == ShapeKind::polygons && object.crowd) tell(kCrowdPolygon, object);
-    if (object.shape.kind == ShapeKind::mask && !object.crowd) tell(kMaskNoCrowd, object);
+    if (object.shape.kind == ShapeKind::polygons && object.crowd)
+      add_finding(kCrowdPolygon, object);
+    if (object.shape.kind == ShapeKind::mask && !object.crowd) add_finding(kMaskNoCrowd, object);
     const Segmentation shape = data.segmentation(object);
     const Bounds around = bounds_of(shape);
-    if (const auto where = overhang(around); !where.empty()) tell(kShapeOutside, object, where);
+    if (const auto where = overhang(around); !where.empty())
+      add_finding(kShapeOutside, object, where);
     const bool is_empty = area(mask_of(shape, static_cast<std::uint32_t>(image.height),
                                        static_cast<std::uint32_t>(image.width))) == 0;
     if (object.crowd) {  // shapes of crowds are used only in evaluation
-      if (is_empty) tell(kCrowdEmpty, object);
+      if (is_empty) add_finding(kCrowdEmpty, object);
       return;
     }
     const double size = shape_area(shape);
     if (is_empty)
-      return tell(size > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
+      return add_finding(size > 0 && around.in(whole()).area() > 0 ? kSubpixel : kEmpty, object);
     if (has_area) compare(object, around.in(whole()));
     if (object.area > 0 && std::abs(object.area - size) > std::max(kAreaLeast, kAreaShare * size))
-      tell(kArea, object, fmt::format("area {:.6g}, shape area {:.6g}", object.area, size));
+      add_finding(kArea, object, fmt::format("area {:.6g}, shape area {:.6g}", object.area, size));
   }
 
   /// Compares an object's box with the box around its shape.
@@ -156,8 +159,8 @@ struct ImageObjects {
                                  std::abs(box.x2 - around.x2), std::abs(box.y2 - around.y2)});
     if (off <= kOffset) return;
     const double shared = iou(box, around);
-    tell(shared < kLeastIou ? kApart : kOff, object,
-         fmt::format("{:.4g} pixels off, IoU {:.2f}", off, shared));
+    add_finding(shared < kLeastIou ? kApart : kOff, object,
+                fmt::format("{:.4g} pixels off, IoU {:.2f}", off, shared));
   }
 
   void find_twins(std::vector<const Annotation*> objects) const {
@@ -167,7 +170,7 @@ struct ImageObjects {
     std::ranges::stable_sort(objects, {}, key);
     for (std::size_t i = 1; i < objects.size(); ++i)
       if (key(objects[i]) == key(objects[i - 1]) && !objects[i]->crowd && !objects[i - 1]->crowd)
-        tell(kTwice, *objects[i], fmt::format("same as annotation {}", objects[i - 1]->id));
+        add_finding(kTwice, *objects[i], fmt::format("same as annotation {}", objects[i - 1]->id));
   }
 };
 
@@ -190,14 +193,14 @@ std::size_t check_objects(const Dataset& data, std::span<const std::int64_t> cat
       objects.push_back(&object);
       const bool has_area = clipped_box(object, checks.image).has_area();
       usable = usable || (has_pixels(object, checks.image) && !object.crowd && !object.ignored);
-      if (object.id == 0) checks.tell(kIdZero, object);
-      if (object.ignored) checks.tell(kIgnored, object);
+      if (object.id == 0) checks.add_finding(kIdZero, object);
+      if (object.ignored) checks.add_finding(kIgnored, object);
       checks.check_box(object, has_area);
       if (!with_shapes) continue;
       if (object.shape.kind != ShapeKind::none)
         checks.check_shape(object, has_area);
       else if (has_shapes)
-        checks.tell(kMissing, object);
+        checks.add_finding(kMissing, object);
     }
     checks.find_twins(std::move(objects));
     if (!usable) part.add(kEmptyImage, {.image = checks.image.id, .file = checks.file()});

@@ -24,7 +24,7 @@ std::string class_count(std::size_t count) {
 
 /// Returns the number of detections that an image needs, in hundreds.
 std::string enough_detections(const Draft& draft) {
-  return fmt::format("{}", (draft.most_objects * 5 / 4 + 99) / 100 * 100);
+  return fmt::format("{}", (draft.max_objects * 5 / 4 + 99) / 100 * 100);
 }
 
 bool is_small_two_stage(const Draft& draft) {
@@ -45,9 +45,9 @@ class Choices {
         "model");
     all_.insert(all_.end(), draft_.network.choices.begin(), draft_.network.choices.end());
     if (!draft_.network.is_given) add_model();
-    if (draft_.most_objects > 80)
+    if (draft_.max_objects > 80)
       add("model.test.detections_per_img", enough_detections(draft_),
-          fmt::format("up to {} objects are annotated in an image", draft_.most_objects));
+          fmt::format("up to {} objects are annotated in an image", draft_.max_objects));
     add_training();
     return std::move(all_);
   }
@@ -92,7 +92,7 @@ class Choices {
         "sizes");
     add("data.max_side", fmt::format("{}", sides.max_side),
         "limit of the longer side; the short side is chosen at random from data.short_side");
-    if (const auto against = reason_against_flips(names); !against.empty())
+    if (const auto against = no_flip_reason(names); !against.empty())
       add("data.flip", "0.0", "not mirrored: " + against);
   }
 

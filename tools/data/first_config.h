@@ -30,7 +30,7 @@ struct Draft {
   SplitText train, val;
   std::vector<std::pair<std::string, std::uint64_t>> classes;  // name, training objects
   std::string type;                                            // detector type
-  std::size_t most_objects = 0;                                // largest number of objects in a
+  std::size_t max_objects = 0;                                 // largest number of objects in a
                                                                // training image
   std::string limited;  // effect of COCO's limit of detections on the score; empty = none
   Network network;

@@ -37,7 +37,7 @@ class Division {
 
   /// Moves a group for each class first, rarest classes first, then runs passes over all groups
   /// while they lower the cost.
-  void settle(const std::vector<std::size_t>& order) {
+  void assign_groups(const std::vector<std::size_t>& order) {
     std::vector<std::vector<std::size_t>> of_class(all_.size());
     for (const auto g : order)
       for (const auto& [label, count] : groups_[g].classes) of_class[label].push_back(g);
@@ -157,7 +157,7 @@ SplitChoice choose_split(std::span<const SplitImage> images, std::size_t classes
   SplitChoice choice{std::vector<bool>(images.size()), {}, {}};
   if (groups.size() < 2) return choice;
   Division division(std::move(groups), classes, share);
-  division.settle(order);
+  division.assign_groups(order);
   for (std::size_t i = 0; i < images.size(); ++i)
     choice.validates[i] = division.groups()[images[i].group].validates;
   for (std::size_t label = 0; label < classes; ++label)

@@ -9,10 +9,10 @@
 
 namespace millrace::formats {
 
-using LookAt = std::optional<std::string>(const Listing& folder);
+using DetectFormat = std::optional<std::string>(const Listing& folder);
 using ReadFolder = std::vector<Split>(const Listing& folder, coco::Findings& findings);
 
-LookAt look_coco, look_csv, look_labelme, look_masks, look_voc, look_yolo;
+DetectFormat detect_coco, detect_csv, detect_labelme, detect_masks, detect_voc, detect_yolo;
 ReadFolder read_coco, read_csv, read_labelme, read_masks, read_voc, read_yolo;
 
 }  // namespace millrace::formats

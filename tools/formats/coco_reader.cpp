@@ -31,9 +31,9 @@ bool begins_as_coco(const std::filesystem::path& file) {
 }
 
 /// Returns the annotation files of a folder: those of instances, without captions and similar.
-std::vector<Place> annotation_files(const Listing& folder) {
+std::vector<RelativePath> annotation_files(const Listing& folder) {
   constexpr std::size_t kMostFiles = 50;  // a folder with more files has one per image
-  std::vector<Place> files;
+  std::vector<RelativePath> files;
   for (const auto& place : folder.folders()) {
     const auto names = folder.files(place, ".json");
     if (names.size() > kMostFiles) continue;
@@ -44,7 +44,7 @@ std::vector<Place> annotation_files(const Listing& folder) {
           std::initializer_list<const char*>{"captions_", "panoptic_", "image_info_", "stuff_"},
           [&](const char* start) { return name.starts_with(start); });
       if (is_other || (has_instances && name.starts_with(kKeypoints))) continue;
-      const auto file = joined_place(place, name);
+      const auto file = joined_path(place, name);
       if (begins_as_coco(folder.path(file))) files.push_back(file);
     }
   }
@@ -53,7 +53,7 @@ std::vector<Place> annotation_files(const Listing& folder) {
 
 /// Returns the split of a file: the part after "instances_", otherwise the split named by the file
 /// or a folder, otherwise the stem.
-std::string split_of_file(const Place& file, bool is_only) {
+std::string split_of_file(const RelativePath& file, bool is_only) {
   const auto stem = stem_of(file);
   for (const auto start : {kInstances, kKeypoints})
     if (stem.starts_with(start)) return stem.substr(start.size());
@@ -64,25 +64,25 @@ std::string split_of_file(const Place& file, bool is_only) {
 
 /// Returns the folder that contains the most of the first images; among equal ones, the first of
 /// the usual places.
-Place image_folder(const Listing& folder, const coco::Dataset& data, const Place& file,
-                   const std::string& split) {
+RelativePath image_folder(const Listing& folder, const coco::Dataset& data,
+                          const RelativePath& file, const std::string& split) {
   constexpr std::size_t kLookedAt = 50;
   const auto beside = folder_of(file), above = folder_of(beside);
-  std::vector<Place> candidates = {joined_place(above, split),
-                                   beside,
-                                   joined_place(above, "images/" + split),
-                                   joined_place(beside, split),
-                                   joined_place(beside, "images"),
-                                   joined_place(above, "images"),
-                                   above};
+  std::vector<RelativePath> candidates = {joined_path(above, split),
+                                          beside,
+                                          joined_path(above, "images/" + split),
+                                          joined_path(beside, split),
+                                          joined_path(beside, "images"),
+                                          joined_path(above, "images"),
+                                          above};
   for (const auto& one : folder.folders()) candidates.push_back(one);
-  Place best;
+  RelativePath best;
   std::size_t most = 0;
   for (const auto& candidate : candidates) {
     if (!folder.has_folder(candidate)) continue;
     std::size_t found = 0;
     for (const auto& image : data.images.first(std::min(kLookedAt, data.images.size())))
-      found += folder.has_file(joined_place(candidate, data.text(image.file_name))) ? 1 : 0;
+      found += folder.has_file(joined_path(candidate, data.text(image.file_name))) ? 1 : 0;
     if (found > most) best = candidate, most = found;
   }
   return best;
@@ -90,7 +90,7 @@ Place image_folder(const Listing& folder, const coco::Dataset& data, const Place
 
 }  // namespace
 
-std::optional<std::string> look_coco(const Listing& folder) {
+std::optional<std::string> detect_coco(const Listing& folder) {
   const auto files = annotation_files(folder);
   if (files.empty()) return {};
   return fmt::format("{} has the sections of COCO", files[0]);
@@ -111,7 +111,7 @@ std::vector<Split> read_coco(const Listing& folder, coco::Findings& findings) {
     for (std::size_t i = 0; i < data->images.size(); ++i) {
       const auto& image = data->images[i];
       const std::string named(data->text(image.file_name));
-      const auto path = std::filesystem::path(joined_place(images, named)).lexically_normal();
+      const auto path = std::filesystem::path(joined_path(images, named)).lexically_normal();
       if (folder.has_file(path.generic_string()))
         there.push_back(i);
       else

@@ -24,7 +24,7 @@ std::optional<CsvColumns> columns_in(const std::filesystem::path& file) {
 }
 
 struct CsvFile {
-  Place place;
+  RelativePath place;
   std::string split;
 };
 
@@ -46,9 +46,9 @@ std::vector<CsvRow> pairs_in(const std::filesystem::path& file) {
 }
 
 /// Returns the CSV files whose names begin with `beginning`.
-std::vector<Place> csv_named(const Listing& folder, std::string_view beginning) {
+std::vector<RelativePath> csv_named(const Listing& folder, std::string_view beginning) {
   auto places = folder.all_files(".csv");
-  std::erase_if(places, [&](const Place& place) {
+  std::erase_if(places, [&](const RelativePath& place) {
     return !lower_case(name_of(place)).starts_with(beginning);
   });
   return places;
@@ -78,7 +78,7 @@ class CsvReader {
       if (why.empty())
         boxes.emplace_back(rows[i].line, std::move(box));
       else
-        tell(findings(), kLabelUnreadable, file.place, rows[i].line, why);
+        add_finding(findings(), kLabelUnreadable, file.place, rows[i].line, why);
     }
     const bool are_shares =
         std::ranges::any_of(boxes, is_full) && std::ranges::all_of(boxes, has_shares);
@@ -101,7 +101,7 @@ class CsvReader {
     auto image = images_.by_name(box.image, file.place);
     if (!image) image = images_.by_stem(box.image, file.place);
     if (!image) {
-      tell(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
+      add_finding(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
       return;
     }
     const auto split = builder_.split(file.split, folder_of(*image));
@@ -130,7 +130,7 @@ class CsvReader {
 
 }  // namespace
 
-std::optional<std::string> look_csv(const Listing& folder) {
+std::optional<std::string> detect_csv(const Listing& folder) {
   const auto files = csv_files(folder);
   if (files.empty()) return {};
   return fmt::format("{} is a table of boxes", files[0].place);
@@ -138,7 +138,7 @@ std::optional<std::string> look_csv(const Listing& folder) {
 
 std::vector<Split> read_csv(const Listing& folder, coco::Findings& findings) {
   const auto files = csv_files(folder);
-  std::map<std::string, Place> by_split;
+  std::map<std::string, RelativePath> by_split;
   for (const auto& [place, split] : files) {
     const auto [first, is_new] = by_split.try_emplace(split, place);
     if (!is_new)

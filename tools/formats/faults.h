@@ -58,8 +58,8 @@ inline constexpr FindingKind kMaskUnreadable{"mask-unreadable", Severity::error,
                                              "masks that cannot be used", "they are skipped"};
 
 /// Adds a finding at a place such as "labels/a.txt:3"; `line` 0 = the whole file.
-inline void tell(coco::Findings& findings, const FindingKind& kind, std::string_view file, int line,
-                 std::string what = {}) {
+inline void add_finding(coco::Findings& findings, const FindingKind& kind, std::string_view file,
+                        int line, std::string what = {}) {
   findings.add(kind, {.file = line > 0 ? fmt::format("{}:{}", file, line) : std::string(file),
                       .what = std::move(what)});
 }

@@ -12,13 +12,13 @@ namespace millrace::formats {
 
 std::span<const Format> formats() {
   static constexpr std::array kFormats = {
-      Format{"coco", "COCO: a JSON file per split", look_coco, read_coco},
-      Format{"csv", "tables of boxes: a CSV file per split", look_csv, read_csv},
-      Format{"labelme", "LabelMe: a JSON file per image", look_labelme, read_labelme},
+      Format{"coco", "COCO: a JSON file per split", detect_coco, read_coco},
+      Format{"csv", "tables of boxes: a CSV file per split", detect_csv, read_csv},
+      Format{"labelme", "LabelMe: a JSON file per image", detect_labelme, read_labelme},
       Format{"masks", "PNG masks: a file per image with a value per object, or a file per object",
-             look_masks, read_masks},
-      Format{"voc", "Pascal VOC: an XML file per image", look_voc, read_voc},
-      Format{"yolo", "YOLO: a text file of boxes or polygons per image", look_yolo, read_yolo}};
+             detect_masks, read_masks},
+      Format{"voc", "Pascal VOC: an XML file per image", detect_voc, read_voc},
+      Format{"yolo", "YOLO: a text file of boxes or polygons per image", detect_yolo, read_yolo}};
   return kFormats;
 }
 
@@ -34,7 +34,7 @@ const Format& find_format(std::string_view name) {
 Detected detect_format(const Listing& folder) {
   std::vector<Detected> found;
   for (const auto& one : formats())
-    if (auto why = one.look(folder)) found.push_back({&one, *std::move(why)});
+    if (auto why = one.detect(folder)) found.push_back({&one, *std::move(why)});
   if (found.size() == 1) return found[0];
   if (!found.empty()) {
     std::vector<std::string> reasons;

@@ -32,7 +32,7 @@ struct Format {
   std::string_view title;  // one line, such as "Pascal VOC: an XML file per image"
   /// Returns why a folder may have this format, such as "3 XML files in Annotations"; nullopt if it
   /// does not. Examines names and the first bytes of a few files.
-  std::optional<std::string> (*look)(const Listing& folder);
+  std::optional<std::string> (*detect)(const Listing& folder);
   /// Reads all splits; their categories are the same. Adds problems of labels to `findings`. An
   /// object with a problem is kept as written if COCO can represent it, otherwise left out. Throws
   /// Error if the whole folder is unreadable.

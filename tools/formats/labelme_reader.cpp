@@ -22,7 +22,7 @@ constexpr coco::FindingKind kPointsDropped{
     "label-no-area", coco::Severity::warning, "shapes without area, such as points and lines",
     "they are skipped; supported shapes are polygon, rectangle, circle and mask"};
 
-std::vector<Place> json_files(const Listing& folder) {
+std::vector<RelativePath> json_files(const Listing& folder) {
   auto files = folder.all_files(".json");
   std::ranges::sort(files);
   return files;
@@ -41,7 +41,7 @@ class LabelMeReader {
     builder_.sort_categories();
   }
 
-  void read(const Place& label) {
+  void read(const RelativePath& label) {
     auto& findings = builder_.findings();
     LabelMeFile file;
     try {
@@ -54,18 +54,20 @@ class LabelMeReader {
     auto image = images_.by_name(file.image_path, label);
     if (!image) image = images_.by_stem(stem_of(label), label);
     if (!image) {
-      tell(findings, kLabelWithoutImage, label, 0,
-           fmt::format("its image is '{}'{}", file.image_path,
-                       file.has_image_data ? "; the copy in imageData is ignored" : ""));
+      add_finding(findings, kLabelWithoutImage, label, 0,
+                  fmt::format("its image is '{}'{}", file.image_path,
+                              file.has_image_data ? "; the copy in imageData is ignored" : ""));
       return;
     }
     const auto split = builder_.split(split_of_path(label), folder_of(*image));
     const auto open = builder_.add_image(split, *image, file.size, {label});
     if (!open) return;
     for (const auto& [index, line, why] : file.faults)
-      tell(findings, kLabelUnreadable, label, line, fmt::format("shapes[{}]: {}", index, why));
+      add_finding(findings, kLabelUnreadable, label, line,
+                  fmt::format("shapes[{}]: {}", index, why));
     for (const auto& [index, line, type] : file.without_area)
-      tell(findings, kPointsDropped, label, line, fmt::format("shapes[{}], a {}", index, type));
+      add_finding(findings, kPointsDropped, label, line,
+                  fmt::format("shapes[{}], a {}", index, type));
     for (auto& object : file.objects) {
       coco::Segmentation shape = std::move(object.polygons);
       if (object.mask) shape = placed_mask(object, open->size);
@@ -101,7 +103,7 @@ class LabelMeReader {
 
 }  // namespace
 
-std::optional<std::string> look_labelme(const Listing& folder) {
+std::optional<std::string> detect_labelme(const Listing& folder) {
   constexpr std::size_t kMostLookedAt = 10;
   const auto files = json_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)

@@ -31,13 +31,13 @@ constexpr std::uint32_t kFirstCity = 24, kCityFactor = 1000;
 
 /// A mask file, decoded.
 struct ReadMask {
-  Place place;
+  RelativePath place;
   ImageSize size;
   std::map<std::uint32_t, coco::Rle> values;
   std::string fault;  // reason why the mask is unusable; empty = none
 };
 
-ReadMask read_mask(const Listing& folder, const Place& place) {
+ReadMask read_mask(const Listing& folder, const RelativePath& place) {
   ReadMask mask{.place = place};
   try {
     const auto picture = read_png_values(folder.path(place));
@@ -61,7 +61,7 @@ struct NamedValue {
   bool crowd = false;
 };
 
-using NamedValues = std::map<std::pair<Place, std::uint32_t>, NamedValue>;
+using NamedValues = std::map<std::pair<RelativePath, std::uint32_t>, NamedValue>;
 
 NamedValues named_values(const Listing& folder, coco::Findings& findings) {
   NamedValues named;
@@ -72,7 +72,7 @@ NamedValues named_values(const Listing& folder, coco::Findings& findings) {
     const auto& fields = rows[i].fields;
     const auto value = fields.size() >= 3 ? integer_in(fields[1]) : std::nullopt;
     if (!value || *value < 0 || *value > UINT32_MAX || fields[2].empty())
-      tell(findings, kLabelUnreadable, kFile, rows[i].line, "not a row of mask,value,class");
+      add_finding(findings, kLabelUnreadable, kFile, rows[i].line, "not a row of mask,value,class");
     else
       named[{fields[0], static_cast<std::uint32_t>(*value)}] = {
           fields[2], fields.size() > 3 && fields[3] == "1"};
@@ -87,7 +87,7 @@ coco::Rle joined_mask(const std::map<std::uint32_t, coco::Rle>& values) {
 }
 
 /// Returns "Maine_Coon" for "Maine_Coon_12".
-std::string breed_of(const Place& image) {
+std::string breed_of(const RelativePath& image) {
   auto name = stem_of(image);
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0)
     name.pop_back();
@@ -109,9 +109,10 @@ class MasksReader {
 
   std::vector<Split> read() && {
     auto& findings = builder_.findings();
-    for (const auto& place : files_.without_image) tell(findings, kLabelWithoutImage, place, 0);
-    for (const auto& image : files_.unmasked) tell(findings, kImageUnannotated, image, 0);
-    std::vector<const std::pair<const Place, std::vector<Place>>*> images;
+    for (const auto& place : files_.without_image)
+      add_finding(findings, kLabelWithoutImage, place, 0);
+    for (const auto& image : files_.unmasked) add_finding(findings, kImageUnannotated, image, 0);
+    std::vector<const std::pair<const RelativePath, std::vector<RelativePath>>*> images;
     for (const auto& one : files_.masks) images.push_back(&one);
     std::vector<std::vector<ReadMask>> masks(images.size());
     tbb::parallel_for(std::size_t{0}, images.size(), [&](std::size_t i) {
@@ -134,7 +135,7 @@ class MasksReader {
     return true;
   }
 
-  void add_image(const Place& image, std::vector<ReadMask>& masks) {
+  void add_image(const RelativePath& image, std::vector<ReadMask>& masks) {
     auto& findings = builder_.findings();
     auto name = split_of_path(image);
     if (name == kWhole && !masks.empty()) name = split_of_path(masks[0].place);
@@ -143,7 +144,7 @@ class MasksReader {
         builder_.split(name, has_cities ? folder_of(folder_of(image)) : folder_of(image));
     for (const auto& mask : masks)  // unknown objects would be learned as background
       if (!mask.fault.empty() && files_.kind != MaskKind::objects) {
-        tell(findings, kFileUnreadable, mask.place, 0, mask.fault);
+        add_finding(findings, kFileUnreadable, mask.place, 0, mask.fault);
         return;
       }
     // The image's stored size or its size after EXIF rotation, depending on the mask.
@@ -160,16 +161,16 @@ class MasksReader {
       if (mask.fault.empty())
         add_objects(*open, image, mask);
       else
-        tell(findings, kMaskUnreadable, mask.place, 0, mask.fault);
+        add_finding(findings, kMaskUnreadable, mask.place, 0, mask.fault);
     }
   }
 
-  void add_objects(const OpenImage& open, const Place& image, ReadMask& mask) {
+  void add_objects(const OpenImage& open, const RelativePath& image, ReadMask& mask) {
     const auto usual = classes_.size() == 1 ? classes_[0] : std::string("object");
     switch (files_.kind) {
       case MaskKind::objects: {
         if (mask.values.empty()) {
-          tell(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
+          add_finding(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
           return;
         }
         const auto named = named_.find({mask.place, 0});
@@ -201,10 +202,10 @@ class MasksReader {
       if (named != named_.end()) {
         add(open, named->second.category, where, mask.place, named->second.crowd);
       } else if (!named_.empty() || (are_classes && value > classes_.size())) {
-        tell(builder_.findings(), kClassUnknown, mask.place, 0,
-             named_.empty()
-                 ? fmt::format("value {}, but classes.txt has {} classes", value, classes_.size())
-                 : fmt::format("value {} is not in instances.csv", value));
+        add_finding(builder_.findings(), kClassUnknown, mask.place, 0,
+                    named_.empty() ? fmt::format("value {}, but classes.txt has {} classes", value,
+                                                 classes_.size())
+                                   : fmt::format("value {} is not in instances.csv", value));
       } else if (are_classes || is_binary_) {
         for (auto& part : connected_parts(where))
           add(open, are_classes ? classes_[value - 1] : usual, std::move(part), mask.place, false);
@@ -214,8 +215,8 @@ class MasksReader {
     }
   }
 
-  void add(const OpenImage& image, const std::string& category, coco::Rle mask, const Place& place,
-           bool crowd) {
+  void add(const OpenImage& image, const std::string& category, coco::Rle mask,
+           const RelativePath& place, bool crowd) {
     builder_.add(image,
                  {.category = builder_.category(category),
                   .shape = std::move(mask),
@@ -234,11 +235,11 @@ class MasksReader {
 
 }  // namespace
 
-std::optional<std::string> look_masks(const Listing& folder) {
+std::optional<std::string> detect_masks(const Listing& folder) {
   const auto places = mask_places(folder);
   if (places.empty()) return {};
   const auto files = find_masks(folder);
-  if (files.masks.empty() || (files.kind == MaskKind::voc && look_voc(folder))) return {};
+  if (files.masks.empty() || (files.kind == MaskKind::voc && detect_voc(folder))) return {};
   return fmt::format("{} in mask folders, such as {}", counted(std::ssize(places), "PNG file"),
                      places[0]);
 }

@@ -48,14 +48,14 @@ int SetBuilder::category(std::string_view name) {
   return position;
 }
 
-std::size_t SetBuilder::split(std::string_view name, const Place& images) {
+std::size_t SetBuilder::split(std::string_view name, const RelativePath& images) {
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i].name == name) return i;
   parts_.push_back({.name = std::string(name), .images = folder_.path(images).lexically_normal()});
   return parts_.size() - 1;
 }
 
-std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& file,
+std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const RelativePath& file,
                                                std::optional<ImageSize> annotated,
                                                LabelPlace label) {
   mark(file);
@@ -73,9 +73,9 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& f
   if (annotated && (*annotated == sizes.stored || *annotated == sizes.upright))
     size = *annotated;
   else if (annotated)
-    tell(findings_, kSizeDiffers, label.file, label.line,
-         fmt::format("annotated size is {} x {} pixels, but {} is {} x {}", annotated->width,
-                     annotated->height, file, size.width, size.height));
+    add_finding(findings_, kSizeDiffers, label.file, label.line,
+                fmt::format("annotated size is {} x {} pixels, but {} is {} x {}", annotated->width,
+                            annotated->height, file, size.width, size.height));
   const auto id = ++last_image_;
   part.records.add_image(id, "", size.width, size.height);  // file names are set by name_files()
   part.files.push_back(folder_.path(file).lexically_normal());
@@ -85,7 +85,7 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Place& f
 
 void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label) {
   if (!is_sound(object.shape)) {
-    tell(findings_, kShapeUnusable, label.file, label.line);
+    add_finding(findings_, kShapeUnusable, label.file, label.line);
     return;
   }
   const bool has_shape = !std::holds_alternative<std::monostate>(object.shape);
@@ -94,23 +94,23 @@ void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label
                      : coco::Bounds{object.x1, object.y1, object.x2, object.y2};
   auto& [x1, y1, x2, y2] = corners;
   if (!are_finite(std::array{x1, y1, x2, y2})) {
-    tell(findings_, kLabelUnreadable, label.file, label.line, "numbers are not finite");
+    add_finding(findings_, kLabelUnreadable, label.file, label.line, "numbers are not finite");
     return;
   }
   if (x2 < x1 || y2 < y1) {
-    tell(findings_, kCornersSwapped, label.file, label.line,
-         fmt::format("from ({}, {}) to ({}, {})", x1, y1, x2, y2));
+    add_finding(findings_, kCornersSwapped, label.file, label.line,
+                fmt::format("from ({}, {}) to ({}, {})", x1, y1, x2, y2));
     std::tie(x1, x2) = std::minmax({x1, x2});
     std::tie(y1, y2) = std::minmax({y1, y2});
   }
   const double beyond = std::max({-x1, -y1, x2 - image.size.width, y2 - image.size.height});
   if (x2 <= x1 || y2 <= y1)
-    tell(findings_, kBoxEmpty, label.file, label.line,
-         fmt::format("{} x {} pixels at ({}, {})", x2 - x1, y2 - y1, x1, y1));
+    add_finding(findings_, kBoxEmpty, label.file, label.line,
+                fmt::format("{} x {} pixels at ({}, {})", x2 - x1, y2 - y1, x1, y1));
   else if (beyond > kFar)
-    tell(findings_, kBoxOutside, label.file, label.line,
-         fmt::format("{:.1f} pixels beyond the image of {} x {}", beyond, image.size.width,
-                     image.size.height));
+    add_finding(findings_, kBoxOutside, label.file, label.line,
+                fmt::format("{:.1f} pixels beyond the image of {} x {}", beyond, image.size.width,
+                            image.size.height));
   coco::Annotation one;
   one.id = ++last_annotation_;
   one.image_id = image.id;
@@ -135,7 +135,7 @@ void SetBuilder::name_files(Part& part) const {
 
 std::vector<Split> SetBuilder::finish(const ImageFinder& images) && {
   for (const auto& image : images.others_beside(marked_))
-    tell(findings_, kImageUnannotated, image, 0);
+    add_finding(findings_, kImageUnannotated, image, 0);
   return std::move(*this).finish();
 }
 

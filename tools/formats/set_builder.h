@@ -58,14 +58,14 @@ class SetBuilder {
 
   /// Returns the index of a split; adds it if it is new. File names are relative to `images`, or to
   /// a parent of it if some files are elsewhere.
-  std::size_t split(std::string_view name, const Place& images);
+  std::size_t split(std::string_view name, const RelativePath& images);
 
   /// Marks an image that has a label, even if the image is left out.
-  void mark(const Place& image) { marked_.insert(image); }
+  void mark(const RelativePath& image) { marked_.insert(image); }
 
   /// Marks an image and adds it to a split, once. `annotated` is the size in its label; `label` is
   /// used in findings. Returns nullopt and adds a finding if the file's size cannot be read.
-  std::optional<OpenImage> add_image(std::size_t split, const Place& file,
+  std::optional<OpenImage> add_image(std::size_t split, const RelativePath& file,
                                      std::optional<ImageSize> annotated, LabelPlace label);
 
   /// Adds an object, and findings for its problems. Leaves out objects that COCO cannot represent.
@@ -83,7 +83,7 @@ class SetBuilder {
     std::filesystem::path images;
     coco::Records records = {};
     std::vector<std::filesystem::path> files = {};  // file of each of records.images
-    std::map<Place, std::optional<OpenImage>> seen = {};
+    std::map<RelativePath, std::optional<OpenImage>> seen = {};
   };
 
   void name_files(Part& part) const;
@@ -94,7 +94,7 @@ class SetBuilder {
   std::map<std::string, int, std::less<>> category_positions_;
   bool sorts_categories_ = false;
   std::vector<Part> parts_;
-  std::set<Place> marked_;
+  std::set<RelativePath> marked_;
   std::int64_t last_image_ = 0, last_annotation_ = 0;
 };
 

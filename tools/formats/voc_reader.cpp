@@ -34,7 +34,7 @@ bool begins_as_voc(const std::filesystem::path& file) {
   return beginning_of(file, 4096).find("<annotation") != std::string::npos;
 }
 
-std::vector<Place> xml_files(const Listing& folder) {
+std::vector<RelativePath> xml_files(const Listing& folder) {
   auto files = folder.all_files(".xml");
   std::ranges::sort(files);
   return files;
@@ -43,19 +43,19 @@ std::vector<Place> xml_files(const Listing& folder) {
 /// An entry of an image list in ImageSets.
 struct ListedId {
   std::string id, split;
-  Place list;
+  RelativePath list;
   int line = 0;
 };
 
 /// Returns the entries of the lists of train, val and test; trainval is used only without train and
 /// val. Lists of one class ("aeroplane_train", with a second column) are not splits.
-std::vector<ListedId> listed_ids(const Listing& folder, const Place& sets) {
-  std::map<std::string, Place> files;
+std::vector<ListedId> listed_ids(const Listing& folder, const RelativePath& sets) {
+  std::map<std::string, RelativePath> files;
   for (const auto& name : folder.files(sets, ".txt")) {
     const auto split = split_name(stem_of(name));
-    files.try_emplace(split ? *split : lower_case(stem_of(name)), joined_place(sets, name));
+    files.try_emplace(split ? *split : lower_case(stem_of(name)), joined_path(sets, name));
   }
-  std::vector<std::pair<std::string, Place>> wanted;
+  std::vector<std::pair<std::string, RelativePath>> wanted;
   for (const auto* name : {"train", "val", "test"})
     if (files.contains(name)) wanted.emplace_back(name, files[name]);
   if (!files.contains("train") && !files.contains("val") && files.contains("trainval"))
@@ -74,7 +74,7 @@ std::vector<ListedId> listed_ids(const Listing& folder) {
   const auto sets = folder.find_folder("ImageSets");
   if (!sets) return {};
   for (const auto* name : {"Main", "Segmentation", "Layout", ""})
-    if (auto ids = listed_ids(folder, joined_place(*sets, name)); !ids.empty()) return ids;
+    if (auto ids = listed_ids(folder, joined_path(*sets, name)); !ids.empty()) return ids;
   return {};
 }
 
@@ -119,8 +119,9 @@ class VocReader {
     builder_.sort_categories();
   }
 
-  void read_listed(const std::vector<ListedId>& ids, const std::vector<Place>& files) {
-    std::map<std::string, Place> by_name;  // "Annotations/x/a.xml" has the keys "a" and "x/a"
+  void read_listed(const std::vector<ListedId>& ids, const std::vector<RelativePath>& files) {
+    std::map<std::string, RelativePath>
+        by_name;  // "Annotations/x/a.xml" has the keys "a" and "x/a"
     for (const auto& file : files) {
       auto name = file.substr(0, file.size() - extension_of(file).size());
       for (;;) {
@@ -139,39 +140,39 @@ class VocReader {
       }
       const auto image = images_.by_stem(one.id, one.list);
       if (image) builder_.mark(*image);
-      tell(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
-           image ? fmt::format("{}: no {}.xml", *image, one.id)
-                 : fmt::format("neither an image nor a label '{}' found", one.id));
+      add_finding(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
+                  image ? fmt::format("{}: no {}.xml", *image, one.id)
+                        : fmt::format("neither an image nor a label '{}' found", one.id));
     }
     for (const auto& file : files)
       if (!read_.contains(file)) {
-        tell(findings(), kUnlisted, file, 0);
+        add_finding(findings(), kUnlisted, file, 0);
         if (const auto image = images_.by_stem(stem_of(file), file)) builder_.mark(*image);
       }
   }
 
-  void read(const std::string& split, const Place& label) {
+  void read(const std::string& split, const RelativePath& label) {
     if (!read_.insert(label).second) return;
     VocFile file;
     try {
       file = parse_voc(read_file(folder_.path(label)));
     } catch (const Error& problem) {
-      tell(findings(), kFileUnreadable, label, 0, problem.what());
+      add_finding(findings(), kFileUnreadable, label, 0, problem.what());
       if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_stem(stem_of(label), label);
     if (!image && !file.file_name.empty()) image = images_.by_name(file.file_name, label);
     if (!image) {
-      tell(findings(), kLabelWithoutImage, label, 0,
-           file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
+      add_finding(findings(), kLabelWithoutImage, label, 0,
+                  file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
       return;
     }
     const auto open =
         builder_.add_image(builder_.split(split, folder_of(*image)), *image, file.size, {label});
     if (!open) return;
     for (const auto& [line, why] : file.faults)
-      tell(findings(), kLabelUnreadable, label, line, why);
+      add_finding(findings(), kLabelUnreadable, label, line, why);
     const auto masks = masks_of(file, *open, label);
     for (std::size_t i = 0; i < file.objects.size(); ++i)
       add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
@@ -183,8 +184,9 @@ class VocReader {
   coco::Findings& findings() { return builder_.findings(); }
 
   /// Adds an object; xmin, ymin, xmax, ymax are 1-based inclusive pixel coordinates.
-  void add(const OpenImage& image, const VocObject& object, coco::Rle mask, const Place& label) {
-    if (object.difficult) tell(findings(), kDifficult, label, object.line);
+  void add(const OpenImage& image, const VocObject& object, coco::Rle mask,
+           const RelativePath& label) {
+    if (object.difficult) add_finding(findings(), kDifficult, label, object.line);
     ReadObject read{.category = builder_.category(object.name)};
     std::tie(read.x1, read.x2) = side_of(object.x1, object.x2);
     std::tie(read.y1, read.y2) = side_of(object.y1, object.y2);
@@ -213,12 +215,13 @@ class VocReader {
   /// Returns the mask of each object from SegmentationObject, empty for an object without one; an
   /// empty vector if the file does not exist. Value k is the mask of the k-th object if this fits
   /// all boxes, otherwise each mask goes to the best fitting box.
-  std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image, const Place& label) {
+  std::vector<coco::Rle> masks_of(const VocFile& file, const OpenImage& image,
+                                  const RelativePath& label) {
     if (!masks_) return {};
     // For example SegmentationObject/x/a.png for Annotations/x/a.xml.
     const auto below = label.substr(label.find('/') + 1);
     const auto place =
-        joined_place(*masks_, below.substr(0, below.size() - extension_of(below).size()) + ".png");
+        joined_path(*masks_, below.substr(0, below.size() - extension_of(below).size()) + ".png");
     if (!folder_.has_file(place)) return {};
     std::vector<coco::Rle> masks(file.objects.size());
     constexpr std::uint32_t kVoid = 255;  // borders and regions that are not evaluated
@@ -242,9 +245,9 @@ class VocReader {
             k < masks.size())
           masks[k] = std::move(mask);
         else
-          tell(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
+          add_finding(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
     } catch (const Error& problem) {
-      tell(findings(), kMaskUnreadable, place, 0, problem.what());
+      add_finding(findings(), kMaskUnreadable, place, 0, problem.what());
     }
     return masks;
   }
@@ -252,13 +255,13 @@ class VocReader {
   const Listing& folder_;
   const ImageFinder images_;
   SetBuilder builder_;
-  const std::optional<Place> masks_;
-  std::set<Place> read_;  // labels that were read
+  const std::optional<RelativePath> masks_;
+  std::set<RelativePath> read_;  // labels that were read
 };
 
 }  // namespace
 
-std::optional<std::string> look_voc(const Listing& folder) {
+std::optional<std::string> detect_voc(const Listing& folder) {
   constexpr std::size_t kMostLookedAt = 10;
   const auto files = xml_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
@@ -269,7 +272,7 @@ std::optional<std::string> look_voc(const Listing& folder) {
 }
 
 std::vector<Split> read_voc(const Listing& folder, coco::Findings& findings) {
-  std::vector<Place> files;
+  std::vector<RelativePath> files;
   for (auto& file : xml_files(folder))
     if (begins_as_voc(folder.path(file))) files.push_back(std::move(file));
   VocReader reader(folder, findings);

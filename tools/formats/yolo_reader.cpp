@@ -24,10 +24,10 @@ constexpr coco::FindingKind kNamesMissing{
 
 /// Returns the label file of an image: the last folder `images` becomes `labels`, as in
 /// ultralytics; without such a folder, the label is in the image's folder.
-Place label_place(const Place& image) {
+RelativePath label_place(const RelativePath& image) {
   constexpr std::string_view kFrom = "/images/", kTo = "/labels/";
   auto place = "/" + image;
-  if (const auto found = place.rfind(kFrom); found != Place::npos)
+  if (const auto found = place.rfind(kFrom); found != RelativePath::npos)
     place.replace(found, kFrom.size(), kTo);
   return place.substr(1, place.rfind('.') - 1) + ".txt";
 }
@@ -41,19 +41,19 @@ bool is_list_of_names(std::string_view name) {
 
 struct YoloSplit {
   std::string name;
-  Place images;              // folder that file names are relative to
-  std::vector<Place> files;  // image files
+  RelativePath images;              // folder that file names are relative to
+  std::vector<RelativePath> files;  // image files
 };
 
 /// Returns the images of a list with one path per line, relative to the list or to the root.
-std::vector<Place> listed_images(const Listing& folder, const Place& list,
-                                 coco::Findings& findings) {
-  std::vector<Place> files;
+std::vector<RelativePath> listed_images(const Listing& folder, const RelativePath& list,
+                                        coco::Findings& findings) {
+  std::vector<RelativePath> files;
   const auto text = read_file(folder.path(list));
   const auto beside = std::filesystem::path(list).parent_path();
   for (const auto& [number, line] : lines_of(text)) {
     const std::filesystem::path wanted{std::string(line)};
-    Place found;
+    RelativePath found;
     for (auto path :
          {beside / wanted, wanted, wanted.parent_path().filename() / wanted.filename()}) {
       if (path.is_absolute())
@@ -62,7 +62,7 @@ std::vector<Place> listed_images(const Listing& folder, const Place& list,
       if (found.empty() && folder.has_file(place)) found = place;
     }
     if (found.empty())
-      tell(findings, kLabelWithoutImage, list, number, std::string(line));
+      add_finding(findings, kLabelWithoutImage, list, number, std::string(line));
     else
       files.push_back(found);
   }
@@ -70,12 +70,12 @@ std::vector<Place> listed_images(const Listing& folder, const Place& list,
 }
 
 YoloSplit declared_split(const Listing& folder, const std::string& name,
-                         const std::vector<Place>& places, coco::Findings& findings) {
+                         const std::vector<RelativePath>& places, coco::Findings& findings) {
   YoloSplit split{name, {}, {}};
   for (const auto& place : places) {
     auto files = folder.has_folder(place)        ? folder.images_below(place)
                  : extension_of(place) == ".txt" ? listed_images(folder, place, findings)
-                                                 : std::vector<Place>{place};
+                                                 : std::vector<RelativePath>{place};
     split.files.insert(split.files.end(), files.begin(), files.end());
   }
   const bool is_folder = places.size() == 1 && folder.has_folder(places[0]);
@@ -90,16 +90,16 @@ YoloSplit declared_split(const Listing& folder, const std::string& name,
 /// otherwise a single one.
 std::vector<YoloSplit> found_splits(const Listing& folder) {
   std::vector<YoloSplit> splits;
-  const auto add = [&](const std::string& name, const Place& place) {
+  const auto add = [&](const std::string& name, const RelativePath& place) {
     splits.push_back({name, place, folder.images_below(place)});
   };
-  for (const Place parent : {"images", ""})
+  for (const RelativePath parent : {"images", ""})
     for (const auto& name : folder.folders(parent)) {
       auto known = split_name(name);
       if (!known && name.starts_with("obj_") && name.ends_with("_data"))
         known = split_name(name.substr(4, name.size() - 9));
       if (!known) continue;
-      const auto place = joined_place(parent, name), inner = place + "/images";
+      const auto place = joined_path(parent, name), inner = place + "/images";
       add(*known, folder.has_folder(inner) ? inner : place);
     }
   std::erase_if(splits, [](const auto& one) { return one.files.empty(); });
@@ -133,12 +133,12 @@ class YoloReader {
 
   void read(const YoloSplit& split) {
     auto& findings = builder_.findings();
-    if (std::ranges::none_of(split.files, [&](const Place& image) {
+    if (std::ranges::none_of(split.files, [&](const RelativePath& image) {
           return folder_.has_file(label_place(image));
         })) {
-      tell(findings, kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
-           fmt::format("none of the {} images of split '{}' has a label file", split.files.size(),
-                       split.name));
+      add_finding(findings, kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
+                  fmt::format("none of the {} images of split '{}' has a label file",
+                              split.files.size(), split.name));
       return;
     }
     const auto position = builder_.split(split.name, split.images);
@@ -154,22 +154,22 @@ class YoloReader {
     auto& findings = builder_.findings();
     for (const auto& folder : label_folders_)
       for (const auto& name : folder_.files(folder, ".txt")) {
-        const auto label = joined_place(folder, name);
+        const auto label = joined_path(folder, name);
         if (!taken_.contains(label) && !is_list_of_names(name))
-          tell(findings, kLabelWithoutImage, label, 0);
+          add_finding(findings, kLabelWithoutImage, label, 0);
       }
     if (data_.names.empty())
-      tell(findings, kNamesMissing, folder_.root().string(), 0,
-           fmt::format("classes 0 to {}", most_));
+      add_finding(findings, kNamesMissing, folder_.root().string(), 0,
+                  fmt::format("classes 0 to {}", most_));
     return std::move(builder_).finish();
   }
 
  private:
-  void read_image(std::size_t split, const Place& image, const Place& label) {
+  void read_image(std::size_t split, const RelativePath& image, const RelativePath& label) {
     auto& findings = builder_.findings();
     if (!folder_.has_file(label)) {
       const auto open = builder_.add_image(split, image, {}, {image});
-      if (open) tell(findings, kImageUnlabelled, image, 0);
+      if (open) add_finding(findings, kImageUnlabelled, image, 0);
       return;
     }
     YoloFile file;
@@ -181,24 +181,25 @@ class YoloReader {
     }
     const auto open = builder_.add_image(split, image, {}, {label});
     if (!open) return;
-    for (const auto& [line, why] : file.faults) tell(findings, kLabelUnreadable, label, line, why);
+    for (const auto& [line, why] : file.faults)
+      add_finding(findings, kLabelUnreadable, label, line, why);
     for (const auto& one : file.labels) add(*open, one, label);
   }
 
-  void add(const OpenImage& image, const YoloLabel& label, const Place& file) {
+  void add(const OpenImage& image, const YoloLabel& label, const RelativePath& file) {
     auto& findings = builder_.findings();
     const bool is_named = !data_.names.empty();
     constexpr long long kMostUnnamed = 10'000;
     if (label.category < 0 ||
         label.category >= (is_named ? std::ssize(data_.names) : kMostUnnamed)) {
-      tell(findings, kClassUnknown, file, label.line,
-           fmt::format("class {}, but {}", label.category,
-                       is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
-                                              data_.names.size(), data_.names.size() - 1)
-                                : "class numbers start at 0"));
+      add_finding(findings, kClassUnknown, file, label.line,
+                  fmt::format("class {}, but {}", label.category,
+                              is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
+                                                     data_.names.size(), data_.names.size() - 1)
+                                       : "class numbers start at 0"));
       return;
     }
-    if (label.has_keypoints) tell(findings, kKeypointsDropped, file, label.line);
+    if (label.has_keypoints) add_finding(findings, kKeypointsDropped, file, label.line);
     const auto k = static_cast<int>(label.category);
     if (!is_named) most_ = std::max(most_, k);
     while (static_cast<int>(builder_.category_count()) <= k)
@@ -225,7 +226,7 @@ class YoloReader {
   const YoloData data_;
   SetBuilder builder_;
   int most_ = 0;  // largest class, if classes have no names
-  std::set<Place> label_folders_, taken_;
+  std::set<RelativePath> label_folders_, taken_;
 };
 
 /// Returns true if most lines of a text file are labels.
@@ -241,10 +242,10 @@ bool reads_as_labels(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::optional<std::string> look_yolo(const Listing& folder) {
+std::optional<std::string> detect_yolo(const Listing& folder) {
   const auto yaml = yolo_yaml_files(folder);
   std::size_t labels = 0, looked_at = 0, sound = 0;
-  Place first;
+  RelativePath first;
   for (const auto& image : folder.images_below("")) {
     const auto label = label_place(image);
     if (!folder.has_file(label)) continue;

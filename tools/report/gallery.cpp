@@ -35,7 +35,7 @@ ordered_json to_json(const Picture& picture) {
       {"name", picture.title}, {"width", picture.width}, {"height", picture.height}};
   if (!picture.caption.empty()) json["note"] = picture.caption;
   auto& figures = json["figures"] = ordered_json::object();
-  for (const auto& [name, value] : picture.figures) figures[name] = rounded(value, 6);
+  for (const auto& [name, value] : picture.metrics) figures[name] = rounded(value, 6);
   json["tags"] = picture.tags;
   auto& found = json["found"] = ordered_json::array();
   auto annotated = ordered_json::array();

@@ -31,7 +31,7 @@ struct Picture {
   int width = 0, height = 0;  // of the full image, in pixels
   std::string jpeg;           // JPEG thumbnail of any size; may be empty
   std::vector<Shape> shapes;
-  std::vector<std::pair<std::string, double>> figures;  // metrics to sort by
+  std::vector<std::pair<std::string, double>> metrics;  // to sort by
   std::vector<std::string> tags;                        // tags to filter by
 };
 

@@ -106,24 +106,24 @@ std::string end_of_log(const fs::path& file) {
   return at == 0 ? text : text.substr(at + 1);
 }
 
-void find_standing(RunFiles& run) {
+void find_state(RunFiles& run) {
   const auto& metrics = run.metrics;
   const std::string reached =
       fmt::format("step {}, {:.2f} epochs", metrics.last_step, metrics.last_epoch);
   if (const auto& ended = member(run.last_start(), "ended"); !ended.is_null()) {
     const std::string reason = text_of(ended, "reason");
     const auto step = ended.value("step", metrics.last_step);
-    run.standing = reason == "done" ? Standing::done : Standing::stopped;
-    run.standing_text = reason == "done" ? fmt::format("done after step {}", step)
-                                         : fmt::format("stopped by {} after step {}", reason, step);
+    run.state = reason == "done" ? RecordedState::done : RecordedState::stopped;
+    run.state_text = reason == "done" ? fmt::format("done after step {}", step)
+                                      : fmt::format("stopped by {} after step {}", reason, step);
   } else if (is_locked(run.folder)) {
-    run.standing = Standing::training;
-    run.standing_text = "training; " + reached + " so far";
+    run.state = RecordedState::training;
+    run.state_text = "training; " + reached + " so far";
   } else if (run.record.is_null()) {
-    run.standing_text = "ended or training (no record.json); " + reached;
+    run.state_text = "ended or training (no record.json); " + reached;
   } else {
-    run.standing = Standing::broken;
-    run.standing_text = "ended unexpectedly after " + reached;
+    run.state = RecordedState::broken;
+    run.state_text = "ended unexpectedly after " + reached;
     if (fs::exists(run.folder / "log.txt"))
       or_remark(run, "cannot read log.txt",
                 [&] { run.log_end = end_of_log(run.folder / "log.txt"); });
@@ -204,7 +204,7 @@ RunFiles read_run_files(const fs::path& folder) {
                     counted(static_cast<long long>(broken.size()), "line"), broken.front()));
   find_results(run);
   read_class_scores(run);
-  find_standing(run);
+  find_state(run);
   return run;
 }
 

@@ -16,7 +16,7 @@
 namespace millrace::report {
 
 /// The state of a run.
-enum class Standing {
+enum class RecordedState {
   training,  // a process holds its lock
   done,      // all steps completed
   stopped,   // stopped by a signal, a target or a callback
@@ -48,8 +48,8 @@ struct RunFiles {
   std::vector<ResultsFile> results;                              // sorted by weights and step
   std::map<std::string, std::vector<ClassScores>> class_scores;  // "bbox" or "segm"; by step
   std::string limited;  // effect of the limit of detections on the score; empty = none
-  Standing standing = Standing::unknown;
-  std::string standing_text;         // a sentence without its full stop
+  RecordedState state = RecordedState::unknown;
+  std::string state_text;            // a sentence without its full stop
   std::string log_end;               // last lines of log.txt, for a broken run
   std::vector<std::string> remarks;  // missing or unreadable parts, as sentences
 

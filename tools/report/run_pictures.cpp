@@ -113,7 +113,7 @@ Picture picture_of(const RunScores& scores, std::size_t i, const ImageTally& tal
   if (tally.missed() + tally.wrong == 0) tags.insert("all correct");
   if (tally.objects == 0) tags.insert("without objects");
   picture.tags.assign(tags.begin(), tags.end());
-  picture.figures = {{"F1", tally.f1()},
+  picture.metrics = {{"F1", tally.f1()},
                      {"wrong", tally.wrong},
                      {"missed", tally.missed()},
                      {"objects", tally.objects}};

@@ -20,17 +20,17 @@ using nlohmann::ordered_json;
 
 constexpr int kDigits = 5;  // digits of values in curves
 
-std::string_view name_of(Standing standing) {
-  switch (standing) {
-    case Standing::training:
+std::string_view name_of(RecordedState state) {
+  switch (state) {
+    case RecordedState::training:
       return "training";
-    case Standing::done:
+    case RecordedState::done:
       return "done";
-    case Standing::stopped:
+    case RecordedState::stopped:
       return "stopped";
-    case Standing::broken:
+    case RecordedState::broken:
       return "broken";
-    case Standing::unknown:
+    case RecordedState::unknown:
       break;
   }
   return "unknown";
@@ -156,8 +156,8 @@ ordered_json time_parts(const RunFiles& run) {
 
 ordered_json run_view(const RunFiles& run, std::size_t most_points) {
   return {{"name", run.name},
-          {"standing", name_of(run.standing)},
-          {"standing_text", run.standing_text},
+          {"standing", name_of(run.state)},
+          {"standing_text", run.state_text},
           {"log_end", run.log_end},
           {"remarks", run.remarks},
           {"limited", run.limited},

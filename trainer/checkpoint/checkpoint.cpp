@@ -68,9 +68,10 @@ std::map<std::string, std::string> write_payload(const Checkpoint& checkpoint,
   std::map<std::string, std::string> digests;
   const auto write = [&](const std::string& name, const NamedTensors& tensors,
                          const Metadata& metadata) {
-    digests[name] = hex(write_safetensors(folder / name, tensors,
-                                          metadata.empty() ? metadata : sealed(metadata, tensors),
-                                          before.empty() ? before : before / name));
+    digests[name] =
+        hex(write_safetensors(folder / name, tensors,
+                              metadata.empty() ? metadata : with_content_digest(metadata, tensors),
+                              before.empty() ? before : before / name));
   };
   write(kModel, checkpoint.model, metadata_of(checkpoint));
   write(kOptimizer, checkpoint.optimizer, {});

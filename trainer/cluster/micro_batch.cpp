@@ -33,7 +33,7 @@ std::vector<MicroBatchGroup> cut_batch(const Batch& batch, const StepPlace& plac
   const auto fewest = units_of(static_cast<std::size_t>(place.fewest_images));
   const auto passes = std::clamp<std::size_t>(cut.passes, 1, std::max<std::size_t>(1, fewest));
   info.padded = {place.width, place.height};
-  info.most_objects = place.most_objects;
+  info.max_objects = place.max_objects;
   info.objects_with_shape = place.objects_with_shape;
   std::vector<MicroBatchGroup> groups(passes);
   for (std::size_t pass = 0; pass < passes; ++pass) {

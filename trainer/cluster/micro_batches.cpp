@@ -141,7 +141,7 @@ void MicroBatchSum::operator()(const at::Tensor& values) {
   }));
 }
 
-bool MicroBatchSum::moves_statistics() {
+bool MicroBatchSum::updates_statistics() {
   has_moved_ = true;
   return MicroBatches::current() == 0;
 }

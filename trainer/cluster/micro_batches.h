@@ -80,7 +80,7 @@ class MicroBatchSum final : public RankSum {
   MicroBatchSum(MicroBatches& all, RankSum& over_ranks) : all_(all), over_ranks_(over_ranks) {}
 
   void operator()(const at::Tensor& values) override;
-  bool moves_statistics() override;
+  bool updates_statistics() override;
 
   /// Returns true if running statistics have followed a sum.
   bool has_moved_statistics() const { return has_moved_; }

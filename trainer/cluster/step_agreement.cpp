@@ -15,7 +15,7 @@
 namespace millrace {
 // Packed compactly, so that one exchange is enough.
 inline auto members(BatchSize& size) {
-  return std::tie(size.images, size.width, size.height, size.most_objects, size.objects_with_shape,
+  return std::tie(size.images, size.width, size.height, size.max_objects, size.objects_with_shape,
                   size.ids);
 }
 
@@ -33,7 +33,7 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
   const auto mine = static_cast<std::size_t>(cluster.rank());
   auto& places = agreement.places;
   places.resize(all[mine].size());
-  std::int64_t images = 0, most_objects = 0, with_shape = 0;
+  std::int64_t images = 0, max_objects = 0, with_shape = 0;
   for (std::size_t i = 0; i < places.size(); ++i)
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].size() != places.size())
@@ -48,11 +48,10 @@ void set_places(StepAgreement& agreement, const std::vector<Sizes>& all, const C
       places[i].height = std::max(places[i].height, height);
       auto& fewest = places[i].fewest_images;
       fewest = rank == 0 ? count : std::min(fewest, count);
-      most_objects = std::max(most_objects, objects);
+      max_objects = std::max(max_objects, objects);
       with_shape += shapes;
     }
-  for (auto& place : places)
-    place.most_objects = most_objects, place.objects_with_shape = with_shape;
+  for (auto& place : places) place.max_objects = max_objects, place.objects_with_shape = with_shape;
 }
 
 /// Sets the counts of objects in the size of a batch.
@@ -65,7 +64,7 @@ void count_objects(const Batch& batch, BatchSize& size) {
       if (!std::holds_alternative<std::monostate>(objects.segmentations[i]))
         ++size.objects_with_shape;
     }
-    size.most_objects = std::max(size.most_objects, count);
+    size.max_objects = std::max(size.max_objects, count);
   }
 }
 

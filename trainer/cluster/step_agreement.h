@@ -18,9 +18,9 @@ namespace millrace {
 /// Properties of a batch that the other ranks need.
 struct BatchSize {
   std::int64_t images = 0;
-  std::int32_t width = 0, height = 0;                     // pixels after padding
-  std::int64_t most_objects = 0, objects_with_shape = 0;  // see StepInfo
-  std::vector<std::int64_t> ids = {};                     // image ids; empty unless requested
+  std::int32_t width = 0, height = 0;                    // pixels after padding
+  std::int64_t max_objects = 0, objects_with_shape = 0;  // see StepInfo
+  std::vector<std::int64_t> ids = {};                    // image ids; empty unless requested
 };
 
 std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids = false);
@@ -31,7 +31,7 @@ struct StepPlace {
   std::int64_t first_image = 0;        // index among all images of the step
   std::int32_t width = 0, height = 0;  // pixels; largest padding of all ranks in this micro-batch
   std::int64_t fewest_images = 0;      // smallest count of any rank in this micro-batch
-  std::int64_t most_objects = 0, objects_with_shape = 0;  // over the whole step, see StepInfo
+  std::int64_t max_objects = 0, objects_with_shape = 0;  // over the whole step, see StepInfo
 };
 
 /// The input of one rank to the agreement.

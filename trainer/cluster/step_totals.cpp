@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names names_of(const Counts& counts) {
+Names names_of(const LossDivisors& counts) {
   Names names;
   for (const auto& count : counts) names.push_back(count.name);
   return names;
@@ -38,7 +38,7 @@ double tree_of(std::size_t count, const auto& number_of) {
 
 }  // namespace
 
-Counts StepTotals::sum_of(const std::vector<Counts>& group) const {
+LossDivisors StepTotals::sum_of(const std::vector<LossDivisors>& group) const {
   auto sum = group.front();
   for (const auto& own : group)
     check_same(title_, names_of(sum), "one micro-batch", names_of(own), "another");
@@ -47,7 +47,7 @@ Counts StepTotals::sum_of(const std::vector<Counts>& group) const {
   return sum;
 }
 
-void StepTotals::complete(const std::vector<Counts>& first) {
+void StepTotals::complete(const std::vector<LossDivisors>& first) {
   groups_.front() = sum_of(first);
   std::vector<std::tuple<Names, std::vector<double>>> mine;
   for (const auto& group : groups_) {

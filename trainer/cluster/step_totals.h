@@ -23,23 +23,23 @@ class StepTotals {
       : cluster_(cluster), title_(std::move(title)), groups_(1) {}
 
   /// Adds the counts, by micro-batch, of the next group; the first call is for the second group.
-  void add(const std::vector<Counts>& group) { groups_.push_back(sum_of(group)); }
+  void add(const std::vector<LossDivisors>& group) { groups_.push_back(sum_of(group)); }
 
   /// Adds the counts of the first group; call it after those of all other groups. COLLECTIVE, once
   /// per step: all ranks exchange their counts. Throws Error on every rank if two batches of the
   /// step have counts of different names.
-  void complete(const std::vector<Counts>& first);
+  void complete(const std::vector<LossDivisors>& first);
 
   /// Returns each loss divided by its total. Call after `complete`.
   Losses means(const LossSums& sums) const;
 
  private:
-  Counts sum_of(const std::vector<Counts>& group) const;
+  LossDivisors sum_of(const std::vector<LossDivisors>& group) const;
 
   const Cluster& cluster_;
   const std::string title_;
-  std::vector<Counts> groups_;  // counts of this rank by group
-  Counts totals_;
+  std::vector<LossDivisors> groups_;  // counts of this rank by group
+  LossDivisors totals_;
 };
 
 }  // namespace millrace

@@ -125,11 +125,12 @@ void Session::load_initial_weights(Detector& detector,
   const auto& file = recipe_.weights;
   if (file.empty()) return;
   const auto& parameters = detector.parameters();
-  const auto insistence = initial_insistence(recipe_);
-  const auto report = load_weights(parameters, file, {classes, insistence});
+  const auto force_weights = initial_force_weights(recipe_);
+  const auto report = load_weights(parameters, file, {classes, force_weights});
   detector.parameters_changed();
   log_report(report, parameters, file);
-  check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file, insistence);
+  check_frozen_loaded(report, frozen_parameters(parameters, recipe_.optimizer), file,
+                      force_weights);
 }
 
 std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::string>& classes,
@@ -137,7 +138,8 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
   auto detector = make_detector(classes);
   if (cluster_.is_chief()) {
     const auto& parameters = detector->parameters();
-    const auto report = load_weights(parameters, weights.file, {.insistence = weights.insistence});
+    const auto report =
+        load_weights(parameters, weights.file, {.force_weights = weights.force_weights});
     log_report(report, parameters, weights.file);
     check_all_loaded(report, parameters.size(), weights.file);
   }

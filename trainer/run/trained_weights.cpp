@@ -36,13 +36,13 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
                    const TrainedWeights& weights) {
   const auto unknown = missing_in(card.classes, split.classes);
   if (unknown.empty()) return;
-  const auto& objection = weights.insistence;
+  const auto& force_weights = weights.force_weights;
   if (!recipe.data.classes.empty())
-    return objection.object<ConfigError>(
+    return force_weights.throw_or_warn<ConfigError>(
         fmt::format("data.classes: the weights have no class '{}'{}", unknown.front(),
                     suggestion(unknown.front(), card.classes)));
   if (unknown.size() == split.classes.size())
-    return objection.object<ConfigError>(
+    return force_weights.throw_or_warn<ConfigError>(
         fmt::format("none of the annotated categories ({}) is a class of the weights; {} has {}",
                     first_few(split.classes), weights.file, first_few(card.classes)));
   log_warning("left out {} without a class in the weights: {}",
@@ -52,9 +52,9 @@ void check_classes(const ModelCard& card, const DataSplit& split, const Recipe& 
 
 /// Throws ConfigError, unless forced, if `lines` contains contradictions of the weights in `file`.
 void object_to(const std::vector<std::string>& lines, const std::string& file,
-               const Insistence& insistence) {
+               const ForceWeights& force_weights) {
   if (lines.empty()) return;
-  insistence.object<ConfigError>(
+  force_weights.throw_or_warn<ConfigError>(
       fmt::format("{} contradicts this configuration:\n  {}\nset {} to the values of the weights",
                   file, fmt::join(lines, "\n  "), lines.size() == 1 ? "the key" : "these keys"));
 }
@@ -125,7 +125,7 @@ bool both_in(const std::vector<std::string>& alike, const Config& a, const Confi
 
 }  // namespace
 
-Insistence initial_insistence(const Recipe& recipe) {
+ForceWeights initial_force_weights(const Recipe& recipe) {
   return {recipe.force_weights, "model.force_weights = true"};
 }
 
@@ -147,7 +147,7 @@ void check_initial_weights(const Recipe& recipe) {
     else
       lines.push_back(one.text());
   }
-  object_to(lines, file, initial_insistence(recipe));
+  object_to(lines, file, initial_force_weights(recipe));
 }
 
 void check_resumed_weights(const Config& config, const Recipe& recipe) {
@@ -156,7 +156,7 @@ void check_resumed_weights(const Config& config, const Recipe& recipe) {
   std::vector<std::string> lines;
   for (const auto& one : contradictions({.model = of_weights(*model)}, recipe))
     lines.push_back(one.text());
-  object_to(lines, "the checkpoint", initial_insistence(recipe));
+  object_to(lines, "the checkpoint", initial_force_weights(recipe));
 }
 
 std::optional<ModelCard> chiefs_card(const std::string& weights, const Cluster& cluster) {
@@ -173,7 +173,7 @@ std::optional<ModelCard> checked_card(const TrainedWeights& weights, const Recip
   if (!card) return card;
   std::vector<std::string> lines;
   for (const auto& one : contradictions(*card, recipe)) lines.push_back(one.text());
-  object_to(lines, weights.file, weights.insistence);
+  object_to(lines, weights.file, weights.force_weights);
   return card;
 }
 
@@ -181,7 +181,8 @@ DataSplit labelled_by(const ModelCard& card, const DataSplit& split, const Recip
                       const TrainedWeights& weights) {
   check_classes(card, split, recipe, weights);
   const auto unknown = missing_in(card.classes, split.classes);
-  if (weights.insistence.asked && !unknown.empty() && split.classes.size() == card.classes.size())
+  if (weights.force_weights.asked && !unknown.empty() &&
+      split.classes.size() == card.classes.size())
     return split;
   DataSplit result{split.annotations, split.images, card.classes, {}};
   for (const auto& name : card.classes) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "millrace/dataflow/detection/data_split.h"
+#include "millrace/models/weights/force_weights.h"
 #include "millrace/models/weights/model_card.h"
-#include "millrace/models/weights/soundness.h"
 #include "millrace/trainer/cluster/cluster.h"
 #include "millrace/trainer/run/recipe.h"
 
@@ -36,11 +36,11 @@ std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& r
 /// Weights of a run, for eval and predict.
 struct TrainedWeights {
   std::string file;
-  Insistence insistence;
+  ForceWeights force_weights;
 };
 
-/// Returns the insistence on model.weights (model.force_weights).
-Insistence initial_insistence(const Recipe& recipe);
+/// Returns the decision of model.force_weights, for model.weights.
+ForceWeights initial_force_weights(const Recipe& recipe);
 
 /// Compares model.weights, if set, with the recipe, and logs the parts that differ. Throws
 /// ConfigError if the file does not exist, or if its card contradicts the recipe in the meaning of

@@ -258,7 +258,7 @@ TEST_F(LoadWeights, RejectsNonFiniteValuesUnlessForced) {
   write_safetensors(file, {{"a", at::full({2}, 1.0F)}, {"b", bad}});
   const auto model = model_of({{"a", {2}}, {"b", {4}}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'b': 2 of its 4 values");
-  EXPECT_EQ(load_weights(model, file, {.insistence = {true, "--force-weights"}}).loaded, 2U);
+  EXPECT_EQ(load_weights(model, file, {.force_weights = {true, "--force-weights"}}).loaded, 2U);
   // A value beyond the range of the model's type becomes infinite.
   write_safetensors(file, {{"a", at::full({2}, 1e300, at::kDouble)}, {"b", at::full({4}, 1.0F)}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "'a': 2 of its 2 values");

@@ -205,8 +205,9 @@ TEST(MatcherArithmetic, MatchesCpu) {
       for (std::int64_t i = 0; i < kAll; ++i)
         match_one(table, candidates, highest.data(), {0.3F, 0.7F, 0, low_quality}, i,
                   truth.mutable_data_ptr<std::int64_t>(), label.mutable_data_ptr<std::int8_t>());
-      const auto expected = millrace::match(truths, begins, boxes,
-                                            {.low = 0.3, .high = 0.7, .low_quality = low_quality});
+      const auto expected =
+          millrace::match(truths, begins, boxes,
+                          {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
       EXPECT_TRUE(same(truth, expected.truth));
       EXPECT_TRUE(same(label, expected.label));
     }

@@ -11,37 +11,39 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 TEST(MissingDriver, AcceptsWorkingGpu) {
-  EXPECT_EQ(missing({.count = 1, .supports = 13000, .runtime = 13000}), "");
+  EXPECT_EQ(missing_driver_text({.count = 1, .supported_cuda = 13000, .runtime = 13000}), "");
   // Within a major version a driver may be older than the runtime, and it may always be newer.
-  EXPECT_EQ(missing({.count = 8, .supports = 13000, .runtime = 13020}), "");
-  EXPECT_EQ(missing({.count = 8, .supports = 14000, .runtime = 13000}), "");
+  EXPECT_EQ(missing_driver_text({.count = 8, .supported_cuda = 13000, .runtime = 13020}), "");
+  EXPECT_EQ(missing_driver_text({.count = 8, .supported_cuda = 14000, .runtime = 13000}), "");
 }
 
 TEST(MissingDriver, DistinguishesOldDriverFromNone) {
   const std::string error = "CUDA driver version is insufficient for CUDA runtime version";
-  const auto old =
-      missing({.error = error, .supports = 12040, .runtime = 13000, .driver = "550.54.14"});
+  const auto old = missing_driver_text(
+      {.error = error, .supported_cuda = 12040, .runtime = 13000, .driver = "550.54.14"});
   EXPECT_THAT(old, AllOf(HasSubstr("driver 580 "), HasSubstr("550.54.14"), HasSubstr("CUDA 12.4"),
                          HasSubstr("update the driver"), Not(HasSubstr("not found"))));
   // CUDA reports the same error for an old and a missing driver.
-  const auto none = missing({.error = error, .runtime = 13000});
+  const auto none = missing_driver_text({.error = error, .runtime = 13000});
   EXPECT_THAT(none, AllOf(HasSubstr("driver 580 "), HasSubstr("not found: " + error),
                           Not(HasSubstr("update"))));
 }
 
 TEST(MissingDriver, ReportsUnknownCudaWithoutDriverVersion) {
-  EXPECT_THAT(missing({.error = "insufficient", .supports = 13000, .runtime = 15010}),
-              AllOf(HasSubstr("CUDA 15"), HasSubstr("CUDA 13.0")));
+  EXPECT_THAT(
+      missing_driver_text({.error = "insufficient", .supported_cuda = 13000, .runtime = 15010}),
+      AllOf(HasSubstr("CUDA 15"), HasSubstr("CUDA 13.0")));
 }
 
 TEST(MissingGpu, ReportsMissingGpuWithWorkingDriver) {
   const DriverFacts facts{
-      .error = "no CUDA-capable device is detected", .supports = 13000, .runtime = 13000};
-  EXPECT_THAT(missing(facts), HasSubstr("GPU, not found: " + facts.error));
+      .error = "no CUDA-capable device is detected", .supported_cuda = 13000, .runtime = 13000};
+  EXPECT_THAT(missing_driver_text(facts), HasSubstr("GPU, not found: " + facts.error));
   auto hidden = facts;
-  hidden.hides = true;
-  EXPECT_THAT(missing(hidden), HasSubstr("detected (CUDA_VISIBLE_DEVICES is '')"));
-  EXPECT_THAT(missing({.supports = 13000, .runtime = 13000}), HasSubstr("CUDA reports 0"));
+  hidden.has_visible_devices = true;
+  EXPECT_THAT(missing_driver_text(hidden), HasSubstr("detected (CUDA_VISIBLE_DEVICES is '')"));
+  EXPECT_THAT(missing_driver_text({.supported_cuda = 13000, .runtime = 13000}),
+              HasSubstr("CUDA reports 0"));
 }
 
 TEST(DriverVersion, ReadsBothKindsOfModule) {

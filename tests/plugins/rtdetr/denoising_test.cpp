@@ -27,13 +27,13 @@ TEST(Denoising, MakesAtLeastOneGroup) {
 
 TEST(Denoising, SamplesObjectsAboveTheLimit) {
   const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
-  const auto few = denoised_of({all}, 50, {.step = 1});
+  const auto few = choose_denoised({all}, 50, {.step = 1});
   EXPECT_TRUE(same(few[0].labels, all.labels));
   EXPECT_TRUE(same(few[0].boxes, all.boxes));
 
   std::set<std::int64_t> ever;  // objects chosen so far; finally all of them
   for (std::int64_t step = 0; step < 40; ++step) {
-    const auto some = denoised_of({all}, 20, {.step = step})[0];
+    const auto some = choose_denoised({all}, 20, {.step = step})[0];
     ASSERT_EQ(some.labels.size(0), 20);
     EXPECT_TRUE(same(some.boxes, all.boxes.index_select(0, some.labels)));
     const auto* const label = some.labels.const_data_ptr<std::int64_t>();
@@ -45,8 +45,8 @@ TEST(Denoising, SamplesObjectsAboveTheLimit) {
 
 TEST(Denoising, SamplesEachImageIndependently) {
   const Target one{at::arange(50, at::kLong), at::rand({50, 4})};
-  const auto both = denoised_of({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
-  const auto alone = denoised_of({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
+  const auto both = choose_denoised({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
+  const auto alone = choose_denoised({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
   EXPECT_TRUE(same(both[1].labels, alone[0].labels));
 }
 
@@ -57,20 +57,20 @@ TEST(Denoising, MakesNoiseOfEachImageIndependently) {
   const auto both = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 7});
   const auto alone =
       draw_noise({targets[1]}, shape, options, 80, {.seed = 5, .step = 7, .first_image = 1});
-  EXPECT_TRUE(same(both.moves[1], alone.moves[0]));
+  EXPECT_TRUE(same(both.corner_shifts[1], alone.corner_shifts[0]));
   EXPECT_TRUE(same(both.labels[1], alone.labels[0]));
   EXPECT_TRUE(same(both.relabels[1], alone.relabels[0]));
   const auto later = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 8});
-  EXPECT_FALSE(both.moves.equal(later.moves));
+  EXPECT_FALSE(both.corner_shifts.equal(later.corner_shifts));
 }
 
 TEST(Denoising, ShiftsNegativesFurther) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 60};
   const DenoisingShape shape(3, options);
-  const auto moves = draw_noise(targets, shape, options, 80, {}).moves[0].abs();
+  const auto corner_shifts = draw_noise(targets, shape, options, 80, {}).corner_shifts[0].abs();
   for (std::int64_t block = 0; block < 2 * shape.groups; ++block) {
-    const auto own = moves.narrow(0, block * 3, 3);
+    const auto own = corner_shifts.narrow(0, block * 3, 3);
     EXPECT_GE(own.min().item<float>(), static_cast<float>(block % 2));
     EXPECT_LT(own.max().item<float>(), static_cast<float>(1 + block % 2));
   }

@@ -50,7 +50,7 @@ TEST(Yolox, LearnsBackgroundWithoutObjects) {
 TEST(Yolox, SumsLossesOfParts) {
   const auto batch = small_batch();
   const auto model = by_formula("plain");
-  const StepInfo step{.measured_only = true};  // uses running statistics, which no part changes
+  const StepInfo step{.without_training = true};  // uses running statistics, which no part changes
   const auto whole = sum(model->losses(batch, step));
   const std::vector<LossSums> parts{model->loss_sums(image_of(batch, 0), step),
                                     model->loss_sums(image_of(batch, 1), step)};

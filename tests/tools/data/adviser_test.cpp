@@ -94,8 +94,8 @@ TEST(Sides, ReturnsSidesWithoutObjects) {
 TEST(AnchorChoice, CoversMoreThanPublishedAnchors) {
   for (const double object : {10., 20., 90., 300.}) {
     const auto chosen = choose_anchors(made_up({800, 800}, object), rule_of);
-    EXPECT_GE(chosen.chosen.all.share(Reach::foreground),
-              chosen.published.all.share(Reach::foreground));
+    EXPECT_GE(chosen.chosen.all.share(MatchKind::foreground),
+              chosen.published.all.share(MatchKind::foreground));
     EXPECT_GE(chosen.chosen.all.recall(0), .9) << object;
   }
   const auto small = choose_anchors(made_up({800, 800}, 12), rule_of);
@@ -133,8 +133,8 @@ TEST(BetterSizes, FindsSizesThatFitObjects) {
   const auto advice = better_sizes(data, {}, rule_of);
   ASSERT_TRUE(advice);
   EXPECT_EQ(advice->sizes, (std::vector<double>{8, 16, 32, 64, 128}));
-  EXPECT_EQ(advice->published.all.share(Reach::foreground), 0);
-  EXPECT_GT(advice->chosen.all.share(Reach::foreground), 0.1);
+  EXPECT_EQ(advice->published.all.share(MatchKind::foreground), 0);
+  EXPECT_GT(advice->chosen.all.share(MatchKind::foreground), 0.1);
   EXPECT_FALSE(better_sizes(data, *advice, rule_of));
   EXPECT_FALSE(better_sizes({}, {}, rule_of));
 }
@@ -192,11 +192,11 @@ TEST(Plan, MatchesStepsOfTraining) {
 }
 
 TEST(Flips, DisablesForSidesAndLetters) {
-  EXPECT_EQ(reason_against_flips({"cat", "dog"}), "");
-  EXPECT_EQ(reason_against_flips({"bright", "leftover"}), "");
-  EXPECT_NE(reason_against_flips({"shoe_left", "shoe_right"}), "");
-  EXPECT_NE(reason_against_flips({"Left shoe"}), "");
-  EXPECT_NE(reason_against_flips({"0", "1", "2"}), "");
+  EXPECT_EQ(no_flip_reason({"cat", "dog"}), "");
+  EXPECT_EQ(no_flip_reason({"bright", "leftover"}), "");
+  EXPECT_NE(no_flip_reason({"shoe_left", "shoe_right"}), "");
+  EXPECT_NE(no_flip_reason({"Left shoe"}), "");
+  EXPECT_NE(no_flip_reason({"0", "1", "2"}), "");
 }
 
 }  // namespace

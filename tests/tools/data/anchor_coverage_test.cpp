@@ -86,14 +86,14 @@ std::vector<ObjectCoverage> by_all_pairs(const SeenData& data, const SeenImage& 
     }
     if (best == 0) continue;
     if (best >= static_cast<float>(rule.foreground))
-      coverage[own].reach = Reach::foreground;
-    else if (rule.low_quality && is_best && coverage[own].reach == Reach::nothing)
-      coverage[own].reach = Reach::low_quality;
+      coverage[own].match = MatchKind::foreground;
+    else if (rule.low_quality && is_best && coverage[own].match == MatchKind::nothing)
+      coverage[own].match = MatchKind::low_quality;
   }
   return coverage;
 }
 
-/// Compares with by_all_pairs() and returns the number of objects of each kind of reach.
+/// Compares with by_all_pairs() and returns the number of objects of each MatchKind.
 std::array<int, 3> expect_same(const SeenData& data, const AnchorRule& rule) {
   std::array<int, 3> kinds{};
   const auto coverage = anchor_coverage(data, rule);
@@ -104,10 +104,10 @@ std::array<int, 3> expect_same(const SeenData& data, const AnchorRule& rule) {
       const auto& box = data.objects[image.first + i].box;
       EXPECT_EQ(coverage[image.first + i].best_iou, expected[i].best_iou)
           << box.x1 << ' ' << box.y1 << ' ' << box.x2 << ' ' << box.y2;
-      EXPECT_EQ(coverage[image.first + i].reach, expected[i].reach)
+      EXPECT_EQ(coverage[image.first + i].match, expected[i].match)
           << box.x1 << ' ' << box.y1 << ' ' << box.x2 << ' ' << box.y2;
       if (!data.objects[image.first + i].crowd)
-        ++kinds[static_cast<std::size_t>(expected[i].reach)];
+        ++kinds[static_cast<std::size_t>(expected[i].match)];
     }
   }
   return kinds;
@@ -195,13 +195,13 @@ TEST(AnchorCoverage, MatchesHandComputedValue) {
   AnchorRule rule{.levels = {{{{-8, -8, 8, 8}}, 4}}};
   auto found = anchor_coverage(data, rule);
   EXPECT_FLOAT_EQ(found[0].best_iou, 0.25F);  // 8 x 8 in 16 x 16
-  EXPECT_EQ(found[0].reach, Reach::low_quality);
+  EXPECT_EQ(found[0].match, MatchKind::low_quality);
   EXPECT_EQ(found[0].level, 0);
   rule.levels[0].cells = {{-4, -4, 4, 4}};
-  EXPECT_EQ(anchor_coverage(data, rule)[0].reach, Reach::foreground);
+  EXPECT_EQ(anchor_coverage(data, rule)[0].match, MatchKind::foreground);
   rule.levels[0].cells = {{-400, -400, -300, -300}};
   found = anchor_coverage(data, rule);
-  EXPECT_EQ(found[0].reach, Reach::nothing);
+  EXPECT_EQ(found[0].match, MatchKind::nothing);
   EXPECT_EQ(found[0].level, -1);
   EXPECT_THROW(anchor_coverage(data, AnchorRule{}), std::invalid_argument);
 }
@@ -214,10 +214,10 @@ TEST(CoverageSummary, CountsObjectsBySize) {
   for (const auto& one : counts.by_size) {
     objects += one.objects;
     half += one.recalled[0];
-    EXPECT_EQ(one.reached[0] + one.reached[1] + one.reached[2], one.objects);
+    EXPECT_EQ(one.matched[0] + one.matched[1] + one.matched[2], one.objects);
     EXPECT_LE(one.recalled[1], one.recalled[0]);
     // recall at 0.7, unless the anchor belongs to another object
-    EXPECT_LE(one.reached[0], one.recalled[1]);
+    EXPECT_LE(one.matched[0], one.recalled[1]);
   }
   EXPECT_EQ(objects, counts.all.objects);
   EXPECT_EQ(half, counts.all.recalled[0]);

@@ -25,7 +25,7 @@ Draft cats() {
               .val = {"val", 8, 43, ""},
               .classes = {{"cat", 120}, {"dog", 91}},
               .type = "maskrcnn",
-              .most_objects = 9,
+              .max_objects = 9,
               .network = network_from_nothing({}),
               .machine = {},
               .sides = {{208, 224, 256}, 352, 480, 21, false},

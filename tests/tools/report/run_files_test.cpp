@@ -19,8 +19,8 @@ using testing::RunFolders;
 TEST(RunFiles, ReportsFinishedRunAsDone) {
   const RunFolders folders;
   const auto run = read_run_files(folders.make_run("a-1"));
-  EXPECT_EQ(run.standing, Standing::done);
-  EXPECT_EQ(run.standing_text, "done after step 40");
+  EXPECT_EQ(run.state, RecordedState::done);
+  EXPECT_EQ(run.state_text, "done after step 40");
   EXPECT_EQ(run.name, "a-1");
   EXPECT_THAT(run.remarks, IsEmpty());
   ASSERT_TRUE(run.newest_results());
@@ -39,12 +39,12 @@ TEST(RunFiles, ReportsLockedRunAsTraining) {
   RunFolders::write(folder / "record.json", without_end(read_file(folder / "record.json")));
   {
     const FileLock lock(folder / "lock");
-    EXPECT_EQ(read_run_files(folder).standing, Standing::training);
-    EXPECT_EQ(read_run_files(folder).standing_text, "step 40, 1.00 epochs");
+    EXPECT_EQ(read_run_files(folder).state, RecordedState::training);
+    EXPECT_EQ(read_run_files(folder).state_text, "step 40, 1.00 epochs");
   }
   RunFolders::write(folder / "log.txt", "one\nerror: no memory is left\n");
   const auto run = read_run_files(folder);
-  EXPECT_EQ(run.standing, Standing::broken);
+  EXPECT_EQ(run.state, RecordedState::broken);
   EXPECT_THAT(run.log_end, HasSubstr("no memory is left"));
 }
 

@@ -49,7 +49,7 @@ TEST(View, ContainsPicturesWithShapes) {
                                 .outline = {{1, 2, 4, 2, 4, 6}},
                                 .kind = Shape::annotated,
                                 .found_at = 0}},
-                    .figures = {{"F1", .5}},
+                    .metrics = {{"F1", .5}},
                     .tags = {"any"}}},
       .score = .3};
   EXPECT_EQ(to_json(gallery), ordered_json::parse(R"({"classes": ["cup"], "score": 0.3, "images": [

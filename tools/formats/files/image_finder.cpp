@@ -7,7 +7,7 @@ namespace {
 
 /// Returns the number of common folder names of two paths, then the number of equal parts at their
 /// beginning.
-std::pair<std::size_t, std::size_t> likeness(const Place& one, const Place& other) {
+std::pair<std::size_t, std::size_t> likeness(const RelativePath& one, const RelativePath& other) {
   const auto a = parts_of(one), b = parts_of(other);
   const auto same = std::ranges::mismatch(a, b).in1 - a.begin();
   std::size_t shared = 0;
@@ -29,27 +29,29 @@ ImageFinder::ImageFinder(const Listing& folder, const std::set<std::string>& mas
   }
 }
 
-std::optional<Place> ImageFinder::nearest(const std::vector<Place>& candidates,
-                                          const Place& label) const {
+std::optional<RelativePath> ImageFinder::nearest(const std::vector<RelativePath>& candidates,
+                                                 const RelativePath& label) const {
   for (const auto& one : candidates)
     if (folder_of(one) == folder_of(label)) return one;
   return *std::ranges::max_element(candidates, {},
-                                   [&](const Place& one) { return likeness(one, label); });
+                                   [&](const RelativePath& one) { return likeness(one, label); });
 }
 
-std::optional<Place> ImageFinder::by_stem(const std::string& stem, const Place& label) const {
+std::optional<RelativePath> ImageFinder::by_stem(const std::string& stem,
+                                                 const RelativePath& label) const {
   const auto found = by_stem_.find(stem);
   if (found == by_stem_.end()) return {};
   return nearest(found->second, label);
 }
 
-std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& label) const {
+std::optional<RelativePath> ImageFinder::by_name(std::string_view name,
+                                                 const RelativePath& label) const {
   std::string path(name);
   std::ranges::replace(path, '\\', '/');
   const auto found = by_name_.find(name_of(path));
   if (found == by_name_.end()) return {};
   // Finds the paths with the most parts at the end in common with the label's path.
-  std::vector<Place> best;
+  std::vector<RelativePath> best;
   std::size_t most = 0;
   const auto wanted = parts_of(path);
   for (const auto& place : found->second) {
@@ -64,10 +66,10 @@ std::optional<Place> ImageFinder::by_name(std::string_view name, const Place& la
   return nearest(best, label);
 }
 
-std::vector<Place> ImageFinder::others_beside(const std::set<Place>& some) const {
-  std::set<Place> folders;
+std::vector<RelativePath> ImageFinder::others_beside(const std::set<RelativePath>& some) const {
+  std::set<RelativePath> folders;
   for (const auto& image : some) folders.insert(folder_of(image));
-  std::vector<Place> others;
+  std::vector<RelativePath> others;
   for (const auto& image : images_)
     if (folders.contains(folder_of(image)) && !some.contains(image)) others.push_back(image);
   return others;

@@ -21,18 +21,19 @@ class ImageFinder {
 
   /// Returns the image with a stem: one in the label's folder, otherwise the one with the most
   /// folder names in common with the label's path.
-  std::optional<Place> by_stem(const std::string& stem, const Place& label) const;
+  std::optional<RelativePath> by_stem(const std::string& stem, const RelativePath& label) const;
   /// Returns the image with the file name or path in a label, whose folders may be those of another
   /// machine.
-  std::optional<Place> by_name(std::string_view name, const Place& label) const;
+  std::optional<RelativePath> by_name(std::string_view name, const RelativePath& label) const;
   /// Returns the images in the folders of `some` that are not among these.
-  std::vector<Place> others_beside(const std::set<Place>& some) const;
+  std::vector<RelativePath> others_beside(const std::set<RelativePath>& some) const;
 
  private:
-  std::optional<Place> nearest(const std::vector<Place>& candidates, const Place& label) const;
+  std::optional<RelativePath> nearest(const std::vector<RelativePath>& candidates,
+                                      const RelativePath& label) const;
 
-  std::vector<Place> images_;
-  std::map<std::string, std::vector<Place>> by_stem_, by_name_;
+  std::vector<RelativePath> images_;
+  std::map<std::string, std::vector<RelativePath>> by_stem_, by_name_;
 };
 
 }  // namespace millrace::formats

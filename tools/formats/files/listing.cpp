@@ -32,9 +32,9 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-Place folder_of(const Place& place) {
+RelativePath folder_of(const RelativePath& place) {
   const auto slash = place.rfind('/');
-  return slash == Place::npos ? Place() : place.substr(0, slash);
+  return slash == RelativePath::npos ? RelativePath() : place.substr(0, slash);
 }
 
 std::string name_of(std::string_view place) {
@@ -79,7 +79,7 @@ std::optional<std::string> split_in_words(std::string_view name) {
   return {};
 }
 
-std::vector<std::string> parts_of(const Place& place) {
+std::vector<std::string> parts_of(const RelativePath& place) {
   std::vector<std::string> parts(1);
   for (const char one : place)
     if (one == '/')
@@ -89,14 +89,14 @@ std::vector<std::string> parts_of(const Place& place) {
   return parts;
 }
 
-std::string split_of_path(const Place& place) {
+std::string split_of_path(const RelativePath& place) {
   for (const auto& part : parts_of(folder_of(place)))
     if (const auto name = split_name(part)) return *name;
   return kWhole;
 }
 
-Place joined_place(const Place& folder, std::string_view name) {
-  if (folder.empty()) return Place(name);
+RelativePath joined_path(const RelativePath& folder, std::string_view name) {
+  if (folder.empty()) return RelativePath(name);
   return name.empty() ? folder : fmt::format("{}/{}", folder, name);
 }
 
@@ -108,9 +108,9 @@ Listing::Listing(fs::path root) : root_(std::move(root)) {
     throw ConfigError(
         fmt::format("{} is a file; expected the folder of images and labels", root_.string()));
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen = {identity(root_)};
-  std::vector<Place> open = {""};
+  std::vector<RelativePath> open = {""};
   while (!open.empty()) {
-    const Place folder = std::move(open.back());
+    const RelativePath folder = std::move(open.back());
     open.pop_back();
     auto& files = folders_[folder];
     try {
@@ -118,8 +118,7 @@ Listing::Listing(fs::path root) : root_(std::move(root)) {
         const auto name = entry.path().filename().string();
         if (name.starts_with('.')) continue;
         if (entry.is_directory(unknown)) {
-          if (seen.insert(identity(entry.path())).second)
-            open.push_back(joined_place(folder, name));
+          if (seen.insert(identity(entry.path())).second) open.push_back(joined_path(folder, name));
         } else {
           files.push_back(name);
         }
@@ -132,23 +131,23 @@ Listing::Listing(fs::path root) : root_(std::move(root)) {
   }
 }
 
-std::vector<Place> Listing::folders() const {
-  std::vector<Place> all;
+std::vector<RelativePath> Listing::folders() const {
+  std::vector<RelativePath> all;
   for (const auto& [folder, files] : folders_) all.push_back(folder);
   return all;
 }
 
-bool Listing::has_file(const Place& file) const {
+bool Listing::has_file(const RelativePath& file) const {
   return std::ranges::binary_search(files(folder_of(file)), name_of(file));
 }
 
-std::span<const std::string> Listing::files(const Place& folder) const {
+std::span<const std::string> Listing::files(const RelativePath& folder) const {
   const auto found = folders_.find(folder);
   if (found == folders_.end()) return {};
   return found->second;
 }
 
-std::vector<std::string> Listing::files(const Place& folder,
+std::vector<std::string> Listing::files(const RelativePath& folder,
                                         std::span<const std::string_view> extensions) const {
   std::vector<std::string> names;
   for (const auto& name : files(folder))
@@ -156,34 +155,34 @@ std::vector<std::string> Listing::files(const Place& folder,
   return names;
 }
 
-std::vector<Place> Listing::all_files(std::string_view extension) const {
-  std::vector<Place> places;
+std::vector<RelativePath> Listing::all_files(std::string_view extension) const {
+  std::vector<RelativePath> places;
   for (const auto& [folder, names] : folders_)
     for (const auto& name : names)
-      if (extension_of(name) == extension) places.push_back(joined_place(folder, name));
+      if (extension_of(name) == extension) places.push_back(joined_path(folder, name));
   return places;
 }
 
-std::vector<Place> Listing::images_below(const Place& folder) const {
-  std::vector<Place> places;
-  const auto inside = joined_place(folder, "") + (folder.empty() ? "" : "/");
+std::vector<RelativePath> Listing::images_below(const RelativePath& folder) const {
+  std::vector<RelativePath> places;
+  const auto inside = joined_path(folder, "") + (folder.empty() ? "" : "/");
   for (const auto& [place, files] : folders_) {
     if (place != folder && !place.starts_with(inside)) continue;
     for (const auto& name : files)
-      if (is_image_name(name)) places.push_back(joined_place(place, name));
+      if (is_image_name(name)) places.push_back(joined_path(place, name));
   }
   std::ranges::sort(places);
   return places;
 }
 
-std::vector<std::string> Listing::folders(const Place& folder) const {
+std::vector<std::string> Listing::folders(const RelativePath& folder) const {
   std::vector<std::string> names;
   for (const auto& [place, files] : folders_)
     if (!place.empty() && folder_of(place) == folder) names.push_back(name_of(place));
   return names;
 }
 
-std::optional<Place> Listing::find_folder(std::string_view wanted) const {
+std::optional<RelativePath> Listing::find_folder(std::string_view wanted) const {
   for (const auto& name : folders(""))
     if (lower_case(name) == lower_case(wanted)) return name;
   return {};

@@ -12,12 +12,12 @@
 namespace millrace::formats {
 
 /// A path relative to the root of a Listing, with parts separated by "/"; "" = the root.
-using Place = std::string;
+using RelativePath = std::string;
 
 /// Returns "a/b" for "a" and "b"; if one of them is empty, the other.
-Place joined_place(const Place& folder, std::string_view name);
+RelativePath joined_path(const RelativePath& folder, std::string_view name);
 /// Returns "a/b" for "a/b/c.txt".
-Place folder_of(const Place& place);
+RelativePath folder_of(const RelativePath& place);
 /// Returns "c.txt" for "a/b/c.txt".
 std::string name_of(std::string_view place);
 
@@ -28,30 +28,30 @@ class Listing {
   explicit Listing(std::filesystem::path root);
 
   const std::filesystem::path& root() const { return root_; }
-  std::filesystem::path path(const Place& place) const {
+  std::filesystem::path path(const RelativePath& place) const {
     return place.empty() ? root_ : root_ / place;
   }
 
   /// Returns all folders, sorted, the root first.
-  std::vector<Place> folders() const;
-  bool has_folder(const Place& folder) const { return folders_.contains(folder); }
-  bool has_file(const Place& file) const;
+  std::vector<RelativePath> folders() const;
+  bool has_folder(const RelativePath& folder) const { return folders_.contains(folder); }
+  bool has_file(const RelativePath& file) const;
   /// Returns the sorted names of the files directly in a folder; empty if it does not exist.
-  std::span<const std::string> files(const Place& folder) const;
+  std::span<const std::string> files(const RelativePath& folder) const;
   /// Returns the files with one of these lower-case extensions, such as ".txt".
-  std::vector<std::string> files(const Place& folder,
+  std::vector<std::string> files(const RelativePath& folder,
                                  std::span<const std::string_view> extensions) const;
-  std::vector<std::string> files(const Place& folder, std::string_view extension) const {
+  std::vector<std::string> files(const RelativePath& folder, std::string_view extension) const {
     return files(folder, std::span(&extension, 1));
   }
   /// Returns all files with an extension, folder by folder.
-  std::vector<Place> all_files(std::string_view extension) const;
+  std::vector<RelativePath> all_files(std::string_view extension) const;
   /// Returns the image files below a folder.
-  std::vector<Place> images_below(const Place& folder) const;
+  std::vector<RelativePath> images_below(const RelativePath& folder) const;
   /// Returns the sorted names of a folder's subfolders.
-  std::vector<std::string> folders(const Place& folder) const;
+  std::vector<std::string> folders(const RelativePath& folder) const;
   /// Returns the folder in the root with this name, ignoring case.
-  std::optional<Place> find_folder(std::string_view name) const;
+  std::optional<RelativePath> find_folder(std::string_view name) const;
 
   /// Returns the number of files by extension, most frequent first, such as "40 .jpg, 40 .xml, 2
   /// .txt".
@@ -59,7 +59,8 @@ class Listing {
 
  private:
   std::filesystem::path root_;
-  std::map<Place, std::vector<std::string>> folders_;  // folders and the names of their files
+  std::map<RelativePath, std::vector<std::string>>
+      folders_;  // folders and the names of their files
 };
 
 /// Returns ".jpg" for "A.JPG"; "" if there is no extension.
@@ -78,9 +79,9 @@ std::optional<std::string> split_name(std::string_view name);
 /// nullopt if not found.
 std::optional<std::string> split_in_words(std::string_view name);
 /// Returns the split that a folder of a path names; kWhole if none does.
-std::string split_of_path(const Place& place);
+std::string split_of_path(const RelativePath& place);
 
 /// Returns the parts between slashes.
-std::vector<std::string> parts_of(const Place& place);
+std::vector<std::string> parts_of(const RelativePath& place);
 
 }  // namespace millrace::formats

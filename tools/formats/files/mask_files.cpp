@@ -16,7 +16,7 @@ const std::set<std::string>& folders_of_masks() {
 }
 
 /// Returns the name of the nearest mask folder above a file; empty if not found.
-std::string mask_folder_of(const Place& place) {
+std::string mask_folder_of(const RelativePath& place) {
   for (auto folder = folder_of(place); !folder.empty(); folder = folder_of(folder)) {
     const auto name = lower_case(name_of(folder));
     if (folders_of_masks().contains(name)) return name;
@@ -25,7 +25,7 @@ std::string mask_folder_of(const Place& place) {
 }
 
 /// Returns the image of a mask with a similar name.
-std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask) {
+std::optional<RelativePath> image_by_name(const ImageFinder& images, const RelativePath& mask) {
   const auto stem = stem_of(mask);
   if (auto image = images.by_stem(stem, mask)) return image;
   for (const std::string_view ending :
@@ -40,7 +40,7 @@ std::optional<Place> image_by_name(const ImageFinder& images, const Place& mask)
 }
 
 /// Returns the image of a mask of one object, in masks/NAME/x.png or NAME/masks/x.png.
-std::optional<Place> image_by_folder(const ImageFinder& images, const Place& mask) {
+std::optional<RelativePath> image_by_folder(const ImageFinder& images, const RelativePath& mask) {
   const auto folder = folder_of(mask), above = folder_of(folder);
   if (!folders_of_masks().contains(lower_case(name_of(folder))))
     return images.by_stem(name_of(folder), mask);
@@ -49,16 +49,17 @@ std::optional<Place> image_by_folder(const ImageFinder& images, const Place& mas
 
 }  // namespace
 
-std::vector<Place> mask_places(const Listing& folder) {
-  std::vector<Place> places;
+std::vector<RelativePath> mask_places(const Listing& folder) {
+  std::vector<RelativePath> places;
   for (const auto& place : folder.images_below(""))
     if (extension_of(place) == ".png" && !mask_folder_of(place).empty()) places.push_back(place);
   const auto keep_only = [&](const auto& wanted) {
     if (std::ranges::any_of(places, wanted))
-      std::erase_if(places, [&](const Place& place) { return !wanted(place); });
+      std::erase_if(places, [&](const RelativePath& place) { return !wanted(place); });
   };
-  keep_only([](const Place& place) { return stem_of(place).ends_with("_instanceIds"); });
-  keep_only([](const Place& place) { return mask_folder_of(place) == "segmentationobject"; });
+  keep_only([](const RelativePath& place) { return stem_of(place).ends_with("_instanceIds"); });
+  keep_only(
+      [](const RelativePath& place) { return mask_folder_of(place) == "segmentationobject"; });
   return places;
 }
 
@@ -67,7 +68,7 @@ MaskFiles find_masks(const Listing& folder) {
   others.insert("segmentationclass");  // masks of classes without objects
   const ImageFinder images(folder, others);
   const auto places = mask_places(folder);
-  std::vector<std::optional<Place>> by_name, by_folder;
+  std::vector<std::optional<RelativePath>> by_name, by_folder;
   for (const auto& place : places) {
     by_name.push_back(image_by_name(images, place));
     by_folder.push_back(image_by_folder(images, place));
@@ -90,7 +91,7 @@ MaskFiles find_masks(const Listing& folder) {
           files.masks.try_emplace(*image);
   const auto masked = files.masks | std::views::keys;
   files.unmasked = images.others_beside({masked.begin(), masked.end()});
-  const auto kind_of = [&](const Place& place) {
+  const auto kind_of = [&](const RelativePath& place) {
     if (are_objects) return MaskKind::objects;
     if (stem_of(place).ends_with("_instanceIds")) return MaskKind::cityscapes;
     const auto name = mask_folder_of(place);

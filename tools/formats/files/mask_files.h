@@ -20,13 +20,13 @@ enum class MaskKind {
 
 struct MaskFiles {
   MaskKind kind = MaskKind::instances;
-  std::map<Place, std::vector<Place>> masks;  // masks of each image, in order
-  std::vector<Place> without_image;
-  std::vector<Place> unmasked;  // images without a mask in folders of images with masks
+  std::map<RelativePath, std::vector<RelativePath>> masks;  // masks of each image, in order
+  std::vector<RelativePath> without_image;
+  std::vector<RelativePath> unmasked;  // images without a mask in folders of images with masks
 };
 
 /// Returns the PNG files in folders whose names denote masks.
-std::vector<Place> mask_places(const Listing& folder);
+std::vector<RelativePath> mask_places(const Listing& folder);
 
 /// Assigns masks to images by name: masks/NAME.png, masks/NAME_mask.png and similar, or
 /// masks/NAME/*.png, NAME/masks/*.png.

@@ -28,7 +28,7 @@ std::string at(const fs::path& file, const YAML::Mark& mark) {
 /// Reads the nodes of a YAML file into YoloData.
 class DataFile {
  public:
-  DataFile(const Listing& folder, const Place& place)
+  DataFile(const Listing& folder, const RelativePath& place)
       : folder_(folder), place_(place), file_(folder.path(place)) {}
 
   YoloData read() {
@@ -94,9 +94,9 @@ class DataFile {
     return static_cast<std::size_t>(*count * *each);
   }
 
-  std::vector<Place> places_of(const YAML::Node& node, std::string_view split,
-                               const std::string& base) const {
-    std::vector<Place> places;
+  std::vector<RelativePath> places_of(const YAML::Node& node, std::string_view split,
+                                      const std::string& base) const {
+    std::vector<RelativePath> places;
     const auto add = [&](const YAML::Node& one) {
       const auto wanted = text(one, split);
       if (wanted.empty()) return;
@@ -115,7 +115,7 @@ class DataFile {
 
   /// Finds a path of the file in the folder; nullopt if it does not exist. Ultralytics' paths are
   /// relative to `path`; Roboflow writes "../train/..." for a folder beside the file.
-  std::optional<Place> find(const std::string& wanted, const std::string& base) const {
+  std::optional<RelativePath> find(const std::string& wanted, const std::string& base) const {
     const auto beside = fs::path(place_).parent_path();
     auto bare = fs::path(wanted).lexically_normal();
     fs::path inside;
@@ -134,7 +134,7 @@ class DataFile {
   }
 
   const Listing& folder_;
-  const Place place_;
+  const RelativePath place_;
   const fs::path file_;
 };
 
@@ -153,8 +153,8 @@ bool looks_like_data(const fs::path& file) {
 
 }  // namespace
 
-std::vector<Place> yolo_yaml_files(const Listing& folder) {
-  std::vector<Place> found;
+std::vector<RelativePath> yolo_yaml_files(const Listing& folder) {
+  std::vector<RelativePath> found;
   for (const auto& name : folder.files("", kYaml))
     if (looks_like_data(folder.path(name))) found.push_back(name);
   return found;
@@ -168,16 +168,16 @@ YoloData read_yolo_data(const Listing& folder) {
   YoloData data;
   if (!yaml.empty()) data = DataFile(folder, yaml[0]).read();
   if (!data.names.empty()) return data;
-  std::vector<Place> lists = {"classes.txt",
-                              "labels/classes.txt",
-                              "obj.names",
-                              "names.txt",
-                              "labels.txt",
-                              "train/labels/classes.txt",
-                              "labels/train/classes.txt"};
+  std::vector<RelativePath> lists = {"classes.txt",
+                                     "labels/classes.txt",
+                                     "obj.names",
+                                     "names.txt",
+                                     "labels.txt",
+                                     "train/labels/classes.txt",
+                                     "labels/train/classes.txt"};
   for (auto& name : folder.files("", ".names")) lists.push_back(std::move(name));
   const auto found =
-      std::ranges::find_if(lists, [&](const Place& list) { return folder.has_file(list); });
+      std::ranges::find_if(lists, [&](const RelativePath& list) { return folder.has_file(list); });
   if (found == lists.end()) return data;
   data.file = *found;
   data.names = names_in(folder.path(*found));

@@ -11,10 +11,11 @@
 namespace millrace::formats {
 
 struct YoloData {
-  Place file;                                        // file with the names; empty if missing
-  std::vector<std::string> names;                    // by class; empty if not recorded
-  std::map<std::string, std::vector<Place>> splits;  // folders, lists or images of each split
-  std::size_t keypoint_numbers = 0;                  // count of keypoint numbers after each box
+  RelativePath file;               // file with the names; empty if missing
+  std::vector<std::string> names;  // by class; empty if not recorded
+  std::map<std::string, std::vector<RelativePath>>
+      splits;                        // folders, lists or images of each split
+  std::size_t keypoint_numbers = 0;  // count of keypoint numbers after each box
 };
 
 /// Reads the folder's YAML file with `names` or `nc`, otherwise classes.txt, obj.names or a similar
@@ -23,6 +24,6 @@ struct YoloData {
 YoloData read_yolo_data(const Listing& folder);
 
 /// Returns the folder's YAML files that describe a YOLO data set, without unreadable ones.
-std::vector<Place> yolo_yaml_files(const Listing& folder);
+std::vector<RelativePath> yolo_yaml_files(const Listing& folder);
 
 }  // namespace millrace::formats

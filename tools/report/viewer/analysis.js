@@ -145,7 +145,7 @@ export function curveParts({curves, operating_point: best}) {
   ];
 }
 
-function dearest(errors) {
+function costliestError(errors) {
   const kind = KINDS.reduce((most, one) => (errors[one].cost > errors[most].cost ? one : most));
   return errors[kind].cost > 0 ? {kind, cost: errors[kind].cost} : null;
 }
@@ -155,7 +155,8 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
   const share = (name) => (one) => (one.stats[name] < 0 ? null : one.stats[name]);
   const stat = (name, key) => ({name, get: share(key), show: (value) => percent(value)});
   const rows = classes.map(
-      (one, k) => ({...one, k, interval: bootstrap?.category_ap[k], worst: dearest(one.errors)}));
+      (one, k) =>
+          ({...one, k, interval: bootstrap?.category_ap[k], worst: costliestError(one.errors)}));
   return [
     soft(
         "Lowest AP first; click a column heading to sort. ",

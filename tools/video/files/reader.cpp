@@ -89,18 +89,18 @@ class Reader final : public VideoReader {
 
   std::optional<std::int64_t> read(std::uint8_t* rgb) override {
     if (!decode()) {
-      tell_of_the_end();
+      finish_fault();
       return std::nullopt;
     }
     ++frames_;
     if (frame_->decode_error_flags != 0 || (frame_->flags & AV_FRAME_FLAG_CORRUPT) != 0)
-      blame("has damaged frames");
+      record_fault("has damaged frames");
     if (turns_ == 0) {
       convert(rgb);
     } else {
-      lying_.resize(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_) * 3);
-      convert(lying_.data());
-      turn(lying_.data(), width_, height_, turns_, rgb);
+      unrotated_.resize(static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_) * 3);
+      convert(unrotated_.data());
+      turn(unrotated_.data(), width_, height_, turns_, rgb);
     }
     return time();
   }
@@ -115,7 +115,7 @@ class Reader final : public VideoReader {
     return std::llround(static_cast<double>(input_->duration) / AV_TIME_BASE * av_q2d(rate));
   }
 
-  void blame(const std::string& why) {
+  void record_fault(const std::string& why) {
     if (fault_.empty()) fault_ = why;
   }
 
@@ -125,7 +125,7 @@ class Reader final : public VideoReader {
       const int got = avcodec_receive_frame(decoder_.get(), frame_.get());
       if (got == 0) return true;
       if (got == AVERROR_EOF) return false;
-      if (got != AVERROR(EAGAIN)) blame("has damaged frames");
+      if (got != AVERROR(EAGAIN)) record_fault("has damaged frames");
       if (is_drained_ && got != AVERROR(EAGAIN)) return false;
       send_next();
     }
@@ -137,21 +137,22 @@ class Reader final : public VideoReader {
     while ((got = av_read_frame(input_.get(), packet_.get())) >= 0) {
       const bool is_mine = packet_->stream_index == stream_.index;
       if (is_mine) {
-        if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) blame("is truncated or damaged");
-        if (avcodec_send_packet(decoder_.get(), packet_.get()) < 0) blame("has damaged frames");
+        if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) record_fault("is truncated or damaged");
+        if (avcodec_send_packet(decoder_.get(), packet_.get()) < 0)
+          record_fault("has damaged frames");
       }
       av_packet_unref(packet_.get());
       if (is_mine) return;
     }
-    if (got != AVERROR_EOF) blame("is truncated or damaged");
+    if (got != AVERROR_EOF) record_fault("is truncated or damaged");
     avcodec_send_packet(decoder_.get(), nullptr);
     is_drained_ = true;
   }
 
-  void tell_of_the_end() {
-    if (!fault_.empty() && !is_told_)
+  void finish_fault() {
+    if (!fault_.empty() && !is_finished_)
       fault_ += ": " + std::to_string(frames_) + " frames could be read";
-    is_told_ = true;
+    is_finished_ = true;
   }
 
   void convert(std::uint8_t* rgb) {
@@ -192,9 +193,9 @@ class Reader final : public VideoReader {
   const UniqueFrame frame_{checked(av_frame_alloc())};
   const UniquePacket packet_{checked(av_packet_alloc())};
   UniqueScaler scaler_;
-  std::vector<std::uint8_t> lying_;
+  std::vector<std::uint8_t> unrotated_;
   std::string fault_;
-  bool is_drained_ = false, is_told_ = false;
+  bool is_drained_ = false, is_finished_ = false;
   std::int64_t frames_ = 0, last_ = -1;
 };
 

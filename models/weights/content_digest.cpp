@@ -10,16 +10,16 @@ namespace millrace {
 namespace {
 
 constexpr std::string_view kOurs = "millrace.";  // prefix of our keys
-constexpr auto kSeal = "millrace.seal";
+constexpr auto kDigestKey = "millrace.seal";
 
 std::uint64_t digest_of(std::string_view text, std::uint64_t seed) {
   return digest(text.data(), text.size(), digest(text.size(), seed));
 }
 
-std::string seal_of(const Metadata& metadata, const NamedTensors& tensors) {
+std::string content_digest(const Metadata& metadata, const NamedTensors& tensors) {
   std::uint64_t sum = 0;
   for (const auto& [key, value] : metadata)
-    if (key != kSeal) sum = digest_of(value, digest_of(key, sum));
+    if (key != kDigestKey) sum = digest_of(value, digest_of(key, sum));
   std::vector<const NamedTensors::value_type*> by_name;
   for (const auto& tensor : tensors) by_name.push_back(&tensor);
   std::ranges::sort(by_name, {}, [](const auto* tensor) { return tensor->first; });
@@ -35,16 +35,16 @@ std::string seal_of(const Metadata& metadata, const NamedTensors& tensors) {
 
 }  // namespace
 
-Metadata sealed(Metadata metadata, const NamedTensors& tensors) {
-  metadata[kSeal] = seal_of(metadata, tensors);
+Metadata with_content_digest(Metadata metadata, const NamedTensors& tensors) {
+  metadata[kDigestKey] = content_digest(metadata, tensors);
   return metadata;
 }
 
-bool check_seal(const Metadata& metadata, const NamedTensors& tensors) {
+bool check_content_digest(const Metadata& metadata, const NamedTensors& tensors) {
   const auto is_ours = [](const auto& entry) { return entry.first.starts_with(kOurs); };
   if (std::ranges::none_of(metadata, is_ours)) return false;
-  const auto seal = metadata.find(kSeal);
-  if (seal == metadata.end() || seal->second != seal_of(metadata, tensors))
+  const auto found = metadata.find(kDigestKey);
+  if (found == metadata.end() || found->second != content_digest(metadata, tensors))
     throw Error(
         "its bytes do not match the digest in its metadata: it is damaged, or another program has "
         "changed it; use an intact copy");

@@ -1,6 +1,6 @@
 // Detection of similar images: real photos, copies that were re-encoded, resized or mirrored, and
 // frames made from one photo.
-#include "millrace/tools/data/likeness.h"
+#include "millrace/tools/data/similarity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,12 +20,13 @@ namespace fs = std::filesystem;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-/// Returns the sketches of image files in a folder.
-std::vector<Sketch> sketches_of(const fs::path& folder, const std::vector<std::string>& names) {
+/// Returns the thumbprints of image files in a folder.
+std::vector<Thumbprint> thumbprints_of(const fs::path& folder,
+                                       const std::vector<std::string>& names) {
   coco::Records records;
   for (const auto& name : names)
     records.add_image(static_cast<std::int64_t>(records.images.size()) + 1, name, 1, 1);
-  return sketch_images({coco::assemble(std::move(records), "test"), folder, {}, {}}, [] {});
+  return compute_thumbprints({coco::assemble(std::move(records), "test"), folder, {}, {}}, [] {});
 }
 
 /// Returns a picture of blobs that depend on the seed.
@@ -41,20 +42,22 @@ cv::Mat made_picture(int seed, cv::Size size = {320, 240}, double shift = 0) {
   return picture;
 }
 
-class Likeness : public ::testing::Test {
+class Similarity : public ::testing::Test {
  protected:
   void save(const std::string& name, const cv::Mat& picture, int quality = 95) {
     fs::create_directories((folder_ / name).parent_path());
     testing::save_picture(folder_ / name, picture, quality);
     names_.push_back(name);
   }
-  ImageGroups groups() const { return group_images(names_, sketches_of(folder_.path(), names_)); }
+  ImageGroups groups() const {
+    return group_images(names_, thumbprints_of(folder_.path(), names_));
+  }
 
   testing::Scratch folder_;
   std::vector<std::string> names_;
 };
 
-TEST_F(Likeness, GroupsResavedResizedAndMirroredCopies) {
+TEST_F(Similarity, GroupsResavedResizedAndMirroredCopies) {
   const auto picture = made_picture(1);
   cv::Mat smaller, mirrored;
   cv::resize(picture, smaller, {}, .4, .4, cv::INTER_AREA);
@@ -71,7 +74,7 @@ TEST_F(Likeness, GroupsResavedResizedAndMirroredCopies) {
   EXPECT_EQ(result.groups, 3U);
 }
 
-TEST_F(Likeness, GroupsFramesOfOneScene) {
+TEST_F(Similarity, GroupsFramesOfOneScene) {
   for (int clip = 0; clip < 3; ++clip)
     for (int frame = 0; frame < 5; ++frame)
       save("clip" + std::to_string(clip) + "_" + std::to_string(8 + frame) + ".jpg",
@@ -82,20 +85,20 @@ TEST_F(Likeness, GroupsFramesOfOneScene) {
               ElementsAre(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 4, 5, 6, 7, 8));
 }
 
-TEST_F(Likeness, IgnoresNumbersInFileNames) {
+TEST_F(Similarity, IgnoresNumbersInFileNames) {
   for (int photo = 0; photo < 12; ++photo)
     save("IMG_" + std::to_string(100 + photo) + ".jpg", made_picture(50 + photo));
   EXPECT_EQ(groups().groups, 12U);
 }
 
-TEST_F(Likeness, GroupsExportsOfOneImage) {
+TEST_F(Similarity, GroupsExportsOfOneImage) {
   save("dog_jpg.rf.aaaa.jpg", made_picture(1));
   save("cat_jpg.rf.bbbb.jpg", made_picture(2));
   save("dog_jpg.rf.cccc.jpg", made_picture(3));
   EXPECT_THAT(groups().group, ElementsAre(0, 1, 0));
 }
 
-TEST_F(Likeness, SplitsOneVideoByFrameOrder) {
+TEST_F(Similarity, SplitsOneVideoByFrameOrder) {
   for (int frame = 0; frame < 40; ++frame)
     save(std::to_string(frame) + ".jpg", made_picture(5, {320, 240}, .004 * frame));
   const auto result = groups();
@@ -104,7 +107,7 @@ TEST_F(Likeness, SplitsOneVideoByFrameOrder) {
   for (std::size_t i = 1; i < 40; ++i) EXPECT_LE(result.group[i - 1], result.group[i]);
 }
 
-TEST_F(Likeness, KeepsUnreadableFileInOwnGroup) {
+TEST_F(Similarity, KeepsUnreadableFileInOwnGroup) {
   save("a.jpg", made_picture(1));
   folder_.file("b.jpg", "no image");
   folder_.file("c.jpg", "no image");
@@ -123,7 +126,7 @@ TEST(RealPhotos, GroupsOnlyCopies) {
     names.push_back(name);
   }
   const auto count = names.size();
-  EXPECT_EQ(group_images(names, sketches_of(folder.path(), names)).groups, count);
+  EXPECT_EQ(group_images(names, thumbprints_of(folder.path(), names)).groups, count);
   for (std::size_t i = 0; i < count; ++i) {
     cv::Mat smaller;
     cv::resize(testing::picture_in(photos[i]), smaller, {}, .5, .5, cv::INTER_AREA);
@@ -131,7 +134,7 @@ TEST(RealPhotos, GroupsOnlyCopies) {
     names.push_back("copy" + std::to_string(i) + "x.jpg");
     testing::save_picture(folder / names.back(), smaller, 60);
   }
-  const auto result = group_images(names, sketches_of(folder.path(), names));
+  const auto result = group_images(names, thumbprints_of(folder.path(), names));
   for (std::size_t i = 0; i < count; ++i)
     EXPECT_EQ(result.group[count + i], result.group[i]) << names[i];
   EXPECT_EQ(result.groups, count);

@@ -1,4 +1,4 @@
-#include "millrace/tools/data/likeness.h"
+#include "millrace/tools/data/similarity.h"
 
 #include <tbb/parallel_for.h>
 
@@ -27,12 +27,12 @@ constexpr std::size_t kParts = 10;     // number of parts of a cut group
 
 /// Returns a perceptual hash: a bit for each of 8 x 8 cells, set if it is darker than the next cell
 /// of its row. Hashes of copies differ in few bits.
-std::uint64_t bits_of(const Sketch& sketch) {
-  constexpr std::size_t kCells = 8, kBlock = Sketch::kSide / kCells;
+std::uint64_t bits_of(const Thumbprint& thumbprint) {
+  constexpr std::size_t kCells = 8, kBlock = Thumbprint::kSide / kCells;
   std::array<int, kCells * kCells> sums{};
-  for (std::size_t y = 0; y < Sketch::kSide; ++y)
-    for (std::size_t x = 0; x < Sketch::kSide; ++x)
-      sums[y / kBlock * kCells + x / kBlock] += sketch.cells[y * Sketch::kSide + x];
+  for (std::size_t y = 0; y < Thumbprint::kSide; ++y)
+    for (std::size_t x = 0; x < Thumbprint::kSide; ++x)
+      sums[y / kBlock * kCells + x / kBlock] += thumbprint.cells[y * Thumbprint::kSide + x];
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const auto next = i / kCells * kCells + (i + 1) % kCells;
@@ -63,17 +63,17 @@ class Joined {
 };
 
 /// Joins copies, by comparing images whose hashes have eight consecutive bits in common.
-std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
+std::size_t join_copies(std::span<const Thumbprint> thumbprints, Joined& joined) {
   struct Entry {
     std::uint64_t bits;
     std::size_t image;
     bool mirrored;
   };
   std::vector<Entry> entries;
-  for (std::size_t i = 0; i < sketches.size(); ++i) {
-    if (sketches[i].aspect == 0) continue;
-    entries.push_back({bits_of(sketches[i]), i, false});
-    entries.push_back({bits_of(sketches[i].mirrored()), i, true});
+  for (std::size_t i = 0; i < thumbprints.size(); ++i) {
+    if (thumbprints[i].aspect == 0) continue;
+    entries.push_back({bits_of(thumbprints[i]), i, false});
+    entries.push_back({bits_of(thumbprints[i].mirrored()), i, true});
   }
   std::size_t copies = 0;
   for (int band = 0; band < 8; ++band) {
@@ -90,9 +90,9 @@ std::size_t join_copies(std::span<const Sketch> sketches, Joined& joined) {
         if ((a.mirrored && b.mirrored) || std::popcount(a.bits ^ b.bits) > kNear ||
             joined.root(a.image) == joined.root(b.image))
           continue;
-        const auto& one = sketches[a.image];
-        const auto& other = sketches[b.image];
-        if (likeness(a.mirrored ? one.mirrored() : one, b.mirrored ? other.mirrored() : other) >=
+        const auto& one = thumbprints[a.image];
+        const auto& other = thumbprints[b.image];
+        if (similarity(a.mirrored ? one.mirrored() : one, b.mirrored ? other.mirrored() : other) >=
             kCopy)
           copies += joined.join(a.image, b.image) ? 1 : 0;
       }
@@ -123,11 +123,11 @@ NumberedName numbered(const std::string& name) {
 }
 
 /// Joins images with consecutive numbers that show one scene.
-std::size_t join_scenes(std::span<const std::string> names, std::span<const Sketch> sketches,
+std::size_t join_scenes(std::span<const std::string> names, std::span<const Thumbprint> thumbprints,
                         Joined& joined) {
   std::map<std::string, std::vector<std::pair<NumberedName, std::size_t>>> families;
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (auto name = numbered(names[i]); !name.number.empty() && sketches[i].aspect > 0)
+    if (auto name = numbered(names[i]); !name.number.empty() && thumbprints[i].aspect > 0)
       families[name.family].emplace_back(name, i);
   std::size_t scenes = 0;
   for (auto& [family, members] : families) {
@@ -135,7 +135,7 @@ std::size_t join_scenes(std::span<const std::string> names, std::span<const Sket
     std::vector<std::pair<std::size_t, std::size_t>> alike;
     for (std::size_t k = 1; k < members.size(); ++k)
       if (const auto a = members[k - 1].second, b = members[k].second;
-          likeness(sketches[a], sketches[b]) >= kScene)
+          similarity(thumbprints[a], thumbprints[b]) >= kScene)
         alike.emplace_back(a, b);
     if (static_cast<double>(alike.size()) < kSequence * static_cast<double>(members.size() - 1))
       continue;
@@ -182,39 +182,40 @@ std::size_t cut_largest(std::span<const std::string> names, std::vector<std::siz
 
 }  // namespace
 
-Sketch Sketch::mirrored() const {
-  Sketch result = *this;
+Thumbprint Thumbprint::mirrored() const {
+  Thumbprint result = *this;
   for (std::size_t y = 0; y < kSide; ++y)
     std::reverse(result.cells.begin() + static_cast<std::ptrdiff_t>(y * kSide),
                  result.cells.begin() + static_cast<std::ptrdiff_t>((y + 1) * kSide));
   return result;
 }
 
-std::vector<Sketch> sketch_images(const DataSplit& split, const std::function<void()>& on_image) {
+std::vector<Thumbprint> compute_thumbprints(const DataSplit& split,
+                                            const std::function<void()>& on_image) {
   const auto& data = *split.annotations;
-  std::vector<Sketch> sketches(data.images.size());
-  tbb::parallel_for(std::size_t{0}, sketches.size(), [&](std::size_t i) {
-    constexpr int kEnough = 4 * Sketch::kSide;  // in pixels
-    constexpr int kSide = Sketch::kSide;
+  std::vector<Thumbprint> thumbprints(data.images.size());
+  tbb::parallel_for(std::size_t{0}, thumbprints.size(), [&](std::size_t i) {
+    constexpr int kEnough = 4 * Thumbprint::kSide;  // in pixels
+    constexpr int kSide = Thumbprint::kSide;
     const auto file = (split.images / data.text(data.images[i].file_name)).string();
     try {
       const auto image = decode_rgb(read_image_file(file), file, {}, /*strict=*/false,
                                     /*enough=*/{kEnough, kEnough});
-      cv::Mat grey, cells(kSide, kSide, CV_8U, sketches[i].cells.data());
+      cv::Mat grey, cells(kSide, kSide, CV_8U, thumbprints[i].cells.data());
       cv::cvtColor(image, grey, cv::COLOR_RGB2GRAY);
       cv::resize(grey, cells, cells.size(), 0, 0, cv::INTER_AREA);
-      sketches[i].aspect = static_cast<float>(image.cols) / static_cast<float>(image.rows);
+      thumbprints[i].aspect = static_cast<float>(image.cols) / static_cast<float>(image.rows);
     } catch (const Error&) {  // reported by `trainer doctor`
     }
     on_image();
   });
-  return sketches;
+  return thumbprints;
 }
 
-double likeness(const Sketch& a, const Sketch& b) {
+double similarity(const Thumbprint& a, const Thumbprint& b) {
   if (a.aspect == 0 || b.aspect == 0) return 0;
   if (std::max(a.aspect / b.aspect, b.aspect / a.aspect) > kSameProportions) return 0;
-  constexpr auto kCount = static_cast<double>(std::tuple_size_v<decltype(Sketch::cells)>);
+  constexpr auto kCount = static_cast<double>(std::tuple_size_v<decltype(Thumbprint::cells)>);
   std::int64_t sum_a = 0, sum_b = 0, squares_a = 0, squares_b = 0, products = 0;
   for (std::size_t i = 0; i < a.cells.size(); ++i) {
     const int x = a.cells[i], y = b.cells[i];
@@ -233,19 +234,20 @@ double likeness(const Sketch& a, const Sketch& b) {
   return covariance(products, sum_a, sum_b) / std::sqrt(of_a * of_b);
 }
 
-std::vector<std::size_t> copy_groups(std::span<const Sketch> sketches) {
-  Joined joined(sketches.size());
-  join_copies(sketches, joined);
-  std::vector<std::size_t> groups(sketches.size());
+std::vector<std::size_t> copy_groups(std::span<const Thumbprint> thumbprints) {
+  Joined joined(thumbprints.size());
+  join_copies(thumbprints, joined);
+  std::vector<std::size_t> groups(thumbprints.size());
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = joined.root(i);
   return groups;
 }
 
-ImageGroups group_images(std::span<const std::string> names, std::span<const Sketch> sketches) {
+ImageGroups group_images(std::span<const std::string> names,
+                         std::span<const Thumbprint> thumbprints) {
   Joined joined(names.size());
   ImageGroups result;
-  result.copies = join_copies(sketches, joined) + join_exports(names, joined);
-  result.scenes = join_scenes(names, sketches, joined);
+  result.copies = join_copies(thumbprints, joined) + join_exports(names, joined);
+  result.scenes = join_scenes(names, thumbprints, joined);
   result.group.resize(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) result.group[i] = joined.root(i);
   result.cut = cut_largest(names, result.group);

@@ -1,4 +1,4 @@
-#include "millrace/models/weights/soundness.h"
+#include "millrace/models/weights/force_weights.h"
 
 #include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
@@ -7,11 +7,11 @@
 
 namespace millrace {
 
-std::string Insistence::advice() const {
+std::string ForceWeights::advice() const {
   return how.empty() ? "" : "; to use these weights anyway: " + how;
 }
 
-void Insistence::warn(const std::string& what) const {
+void ForceWeights::warn(const std::string& what) const {
   log_warning("{}; used anyway ({})", what, how);
 }
 

@@ -1,4 +1,4 @@
-// Checks of weights that should only be used if the user insists.
+// Checks of weights, which the user can override.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 namespace millrace {
 
 /// The user's decision to use weights in spite of a problem.
-struct Insistence {
+struct ForceWeights {
   bool asked = false;
   std::string how = {};  // "--force-weights"; empty = not possible
 
-  /// Throws `Problem` with `what` and the way to insist; if `asked`, warns instead.
+  /// Throws `Problem` with `what` and the way to force it; if `asked`, warns instead.
   template <class Problem>
-  void object(const std::string& what) const {
+  void throw_or_warn(const std::string& what) const {
     if (!asked) throw Problem(what + advice());
     warn(what);
   }

@@ -1,7 +1,7 @@
 // Metrics that detectors record in a step.
 #include <map>
 
-#include "millrace/models/detector/figures.h"
+#include "millrace/models/detector/metrics.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/models/maskrcnn/box_head.h"
 #include "millrace/models/maskrcnn/rpn.h"
@@ -10,10 +10,10 @@
 namespace millrace::testing {
 namespace {
 
-std::map<std::string, double> values_of(const Figures& figures) {
+std::map<std::string, double> values_of(const Metrics& metrics) {
   std::vector<double> numbers;
-  for (const auto& number : figures.numbers()) numbers.push_back(number.item<double>());
-  const auto shares = quotients(figures.sums(numbers.data()));
+  for (const auto& number : metrics.numbers()) numbers.push_back(number.item<double>());
+  const auto shares = metric_values(metrics.sums(numbers.data()));
   return {shares.begin(), shares.end()};
 }
 
@@ -22,9 +22,9 @@ Truth two_objects() {
 }
 
 std::map<std::string, double> recall(const at::Tensor& proposals, const Truth& truth) {
-  Figures figures;
-  add_recall({proposals}, {truth}, figures);
-  return values_of(figures);
+  Metrics metrics;
+  add_recall({proposals}, {truth}, metrics);
+  return values_of(metrics);
 }
 
 TEST(RecallOfProposals, CountsEachObjectByBestProposal) {
@@ -42,7 +42,7 @@ TEST(RecallOfProposals, CountsEachObjectByBestProposal) {
 
 /// Returns the metrics of two foreground regions, of labels 0 and 2, and two of the background (3),
 /// for the predicted labels `said`.
-std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said) {
+std::map<std::string, double> box_metrics(const std::vector<std::int64_t>& said) {
   Parameters parameters;
   const Scope root(parameters, 1);
   const BoxHead head(root / "head", root / "predictor", {}, BoxCoder{}, /*in=*/1, /*classes=*/3,
@@ -57,19 +57,19 @@ std::map<std::string, double> box_figures(const std::vector<std::int64_t>& said)
        .image = longs({0, 0, 0, 0}),
        .slots = longs({0, 1, 2, 3}),
        .foreground = longs({0, 1})}};
-  Figures figures;
-  head.losses({logits, at::zeros({4, 3, 4})}, regions, {two_objects()}, {.figures = &figures}, "");
-  return values_of(figures);
+  Metrics metrics;
+  head.losses({logits, at::zeros({4, 3, 4})}, regions, {two_objects()}, {.metrics = &metrics}, "");
+  return values_of(metrics);
 }
 
 TEST(BoxFigures, DistinguishMissedFromMisclassified) {
   using Values = std::map<std::string, double>;
-  EXPECT_EQ(box_figures({0, 2, 3, 3}), (Values{{"box/accuracy", 1},
+  EXPECT_EQ(box_metrics({0, 2, 3, 3}), (Values{{"box/accuracy", 1},
                                                {"box/fg_accuracy", 1},
                                                {"box/false_negatives", 0},
                                                {"box/fg", 2},
                                                {"box/bg", 2}}));
-  EXPECT_EQ(box_figures({1, 3, 3, 0}), (Values{{"box/accuracy", 0.25},
+  EXPECT_EQ(box_metrics({1, 3, 3, 0}), (Values{{"box/accuracy", 0.25},
                                                {"box/fg_accuracy", 0},
                                                {"box/false_negatives", 0.5},
                                                {"box/fg", 2},
