@@ -133,14 +133,14 @@ TrainEnd Trainer::run() {
   then([&] { boundary_.settle(); });
   then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
   const auto signal = signal_of_all(all.has_failed());
-  tell_of_skipped();
+  warn_skipped_samples();
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
   if (!state_.requests_.failure.empty()) throw Error(state_.requests_.failure);
   if (state_.requests_.memory) state_.requests_.memory->remove();
   const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
-  if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
+  if (signal.empty() && !diverged && state_.is_chief) callbacks_.warn_unpublished_metrics(state_);
   return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
 }
 
@@ -189,7 +189,7 @@ void Trainer::train() {
     state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
   };
   record_progress(0);
-  tell_of_schedule();
+  log_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
@@ -246,7 +246,7 @@ void Trainer::check_schedule() const {
     plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
 
-void Trainer::tell_of_schedule() const {
+void Trainer::log_schedule() const {
   const auto& train = plan_.train;
   const auto epochs_after = [&](std::int64_t steps) {
     return static_cast<double>(steps * plan_.images_per_step) /
@@ -270,7 +270,7 @@ void Trainer::tell_of_schedule() const {
 }
 
 /// Warns about skipped samples, since only the first few were logged one by one.
-void Trainer::tell_of_skipped() const {
+void Trainer::warn_skipped_samples() const {
   if (!data_) return;
   const auto report = data_->report();
   if (report.skipped == 0) return;
