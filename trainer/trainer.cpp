@@ -170,7 +170,7 @@ void Trainer::end_data(const std::string& signal, bool failed) {
 void Trainer::prepare() {
   data_ = plan_.start_data(state_.at.cursor);
   check_schedule();
-  training_step_.start_alike();
+  training_step_.broadcast_initial_state();
 }
 
 void Trainer::train() {
@@ -227,7 +227,7 @@ void Trainer::train() {
     boundary_.end_step(epoch_begins);
   }
   state_.activity->begin("end", "compares the ranks' weights");
-  training_step_.check_alike();
+  training_step_.check_ranks_equal();
 }
 
 /// Returns true if training is to end here, because of a signal or for another reason.

@@ -141,7 +141,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     log_report(report, parameters, weights.file);
     check_all_loaded(report, parameters.size(), weights.file);
   }
-  take_chiefs_values(cluster_, named_values(*detector), "the model");
+  broadcast_values(cluster_, named_values(*detector), "the model");
   detector->parameters_changed();
   return detector;
 }
