@@ -99,7 +99,8 @@ class WatchTraining final : public Callback {
     if (const auto length = watch_.ended(now))
       log_warning("training continues after a stall of {}", seconds_text(*length));
     if (watch_.sees(now, at))
-      tell(state, at, fmt::format("training has stalled for {}", seconds_text(at - now.moved)));
+      tell(state, at,
+           fmt::format("training has stalled for {}", seconds_text(at - now.last_progress)));
     const Clock::time_point began{Clock::duration(step_began_.load())};
     if (!step_limit_ || began == Clock::time_point{} || began == told_) return;
     if (at - began > *step_limit_) {

@@ -186,7 +186,7 @@ void Trainer::train() {
   }
   const auto record_progress = [this](std::int64_t images) {
     const auto& at = state_.at;
-    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+    state_.activity->set_progress({at.step, state_.total_steps, at.progress, at.images}, images);
   };
   record_progress(0);
   log_schedule();
