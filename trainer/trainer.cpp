@@ -124,14 +124,14 @@ TrainEnd Trainer::run() {
       throw;
     }
   });
-  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  then([&] { boundary_.deliver_checkpoint(/*wait=*/true); });
   if (all.has_failed()) {
     write_last_events(state_.failure);
     log_error("training failed after step {}", state_.at.step);
   }
   then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
-  then([&] { boundary_.settle(); });
-  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  then([&] { boundary_.process_requests(); });
+  then([&] { boundary_.deliver_checkpoint(/*wait=*/true); });
   const auto signal = signal_of_all(all.has_failed());
   warn_skipped_samples();
   end_data(signal, all.has_failed());
@@ -194,7 +194,7 @@ void Trainer::train() {
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
-  boundary_.settle();
+  boundary_.process_requests();
   stop_if_diverged();
   bool epoch_begins = true, is_first = true;
   while (!has_all_steps(state_.at, plan_.train)) {
