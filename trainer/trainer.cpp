@@ -311,19 +311,20 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  const StepWish wish = {.stop = state_.stop_reason(),
-                         .signal = StopSignals::number(),
-                         .figures = state_.requests_.figures,
-                         .checkpoint = boundary_.wants_checkpoint(),
-                         .data_place = batches.empty() ? 0 : place_of(next),
-                         .waited_s = state_.spent.data_s - waited_for_data_s_,
-                         .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
-                         .hyper = state_.hyper.values(),
-                         .batches = sizes_of(batches, state_.requests_.images)};
+  const StepProposal proposal = {
+      .stop = state_.stop_reason(),
+      .signal = StopSignals::number(),
+      .figures = state_.requests_.figures,
+      .checkpoint = boundary_.wants_checkpoint(),
+      .data_place = batches.empty() ? 0 : place_of(next),
+      .waited_s = state_.spent.data_s - waited_for_data_s_,
+      .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+      .hyper = state_.hyper.values(),
+      .batches = sizes_of(batches, state_.requests_.images)};
   auto agreed = [&] {
     const Phase phase(state_, &Spent::exchange_s, "exchange",
                       "agrees with the other ranks on the next step");
-    return agree_on_step(cluster, wish);
+    return agree_on_step(cluster, proposal);
   }();
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();

@@ -19,9 +19,10 @@ inline auto members(BatchSize& size) {
                   size.ids);
 }
 
-inline auto members(StepWish& wish) {
-  return std::tie(wish.stop, wish.signal, wish.figures, wish.checkpoint, wish.data_place,
-                  wish.waited_s, wish.busy_s, wish.hyper, wish.batches);
+inline auto members(StepProposal& proposal) {
+  return std::tie(proposal.stop, proposal.signal, proposal.figures, proposal.checkpoint,
+                  proposal.data_place, proposal.waited_s, proposal.busy_s, proposal.hyper,
+                  proposal.batches);
 }
 
 namespace {
@@ -84,12 +85,12 @@ std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids) {
   return sizes;
 }
 
-StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
+StepAgreement agree_on_step(const Cluster& cluster, const StepProposal& proposal) {
   StepAgreement agreement;
   double longest = -1, shortest = 0;
   std::uint64_t first_place = 0;
   std::vector<Sizes> sizes;
-  for (auto& theirs : gather_values(cluster, "agreement on the step", wish)) {
+  for (auto& theirs : gather_values(cluster, "agreement on the step", proposal)) {
     auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = theirs;
     const auto rank = std::ssize(sizes);
     if (agreement.stop.empty() && !stop.empty())
