@@ -37,7 +37,7 @@ struct NoData : Error {
 };
 
 /// Throws NoData after train.rank_timeout, since ranks that all wait for data would wait forever.
-void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
+void check_data_timeout(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
   if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
                           duration_text(waited_s));
@@ -286,7 +286,7 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
       if (stop_at_signal()) return {};
-      check_patience(plan_, seconds_since(asked), *data_);
+      check_data_timeout(plan_, seconds_since(asked), *data_);
     }
     auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training");
