@@ -147,7 +147,7 @@ const TrainingStart::Step TrainingStart::kSteps[] = {
     {"callbacks", kCollective, &TrainingStart::make_callbacks},
     {"run to resume", kCollective, &TrainingStart::find_run},
     {"checkpoint", kCollective, &TrainingStart::read_checkpoint},
-    {"change after a divergence", kAlone, &TrainingStart::take_another_way},
+    {"change after a divergence", kAlone, &TrainingStart::change_after_return},
     {"data", kAlone, &TrainingStart::open_data},
     {"detector", kAlone, &TrainingStart::make_detector},
     {"facts of the ranks", kCollective, &TrainingStart::share_facts},
@@ -206,9 +206,9 @@ void TrainingStart::read_checkpoint() {
   if (!is_new_) checkpoint_ = newest_checkpoint_of(folder_, cluster_);
 }
 
-void TrainingStart::take_another_way() {
+void TrainingStart::change_after_return() {
   if (!diverged_) return;
-  const auto change = millrace::take_another_way(checkpoint_->at, diverged_->at, recipe_.train);
+  const auto change = millrace::change_after_return(checkpoint_->at, diverged_->at, recipe_.train);
   if (is_chief())
     log_warning("{}{}", change,
                 has_live_edit(recipe_) ? edits_text(folder_, diverged_->at.step) : "");
