@@ -79,7 +79,7 @@ class LiveEdit final : public Callback {
     file_ = run_ / "edit.toml";
     withdraw_at_start(state);
     for (auto& edit : read_edits(run_)) {
-      said_[edit.name] = edit.to;
+      requested_[edit.name] = edit.to;
       if (edit.after_step >= state.at.step) to_repeat_.push_back(std::move(edit));
     }
     std::ranges::stable_sort(to_repeat_, {}, &Edit::after_step);
@@ -90,9 +90,9 @@ class LiveEdit final : public Callback {
   }
 
   void after_step(const TrainState& state) override {
-    if (seconds_since(looked_) >= interval_.seconds) {
-      looked_ = Clock::now();
-      look(state);
+    if (seconds_since(checked_) >= interval_.seconds) {
+      checked_ = Clock::now();
+      check_file(state);
     }
     repeat_edits(state);
   }
@@ -115,7 +115,7 @@ class LiveEdit final : public Callback {
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(const TrainState& state) try {
+  void check_file(const TrainState& state) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
     auto text = read_file(file_);
@@ -137,11 +137,12 @@ class LiveEdit final : public Callback {
     if (!to_repeat_.empty()) return read_.clear();
     std::vector<Edit> edits;
     for (const auto& [name, value] : wishes.values)
-      if (const auto before = said_.find(name); before == said_.end() || before->second != value)
+      if (const auto before = requested_.find(name);
+          before == requested_.end() || before->second != value)
         edits.push_back({state.at.step, name, state.hyper.at(name), value});
     append_edits(run_, edits);
     for (const auto& one : edits) {
-      said_[one.name] = one.to;
+      requested_[one.name] = one.to;
       take(state, one);
       if (one.name == "lr_factor" && one.to > kLargeFactor)
         log_warning(
@@ -187,7 +188,7 @@ class LiveEdit final : public Callback {
     if (!is_edited(name)) return;
     forget_after(name, state.at.step);
     std::erase_if(to_repeat_, [&](const Edit& one) { return one.name == name; });
-    said_.erase(name);
+    requested_.erase(name);
     if (!is_edited(name)) return;  // none had taken effect
     const Edit back{state.at.step, name, state.hyper.at(name), edits_of(name).front().from};
     append_edits(run_, {&back, 1});
@@ -196,9 +197,9 @@ class LiveEdit final : public Callback {
 
   Duration interval_;
   fs::path run_, file_;
-  Clock::time_point looked_ = Clock::now();
+  Clock::time_point checked_ = Clock::now();
   std::string seen_, read_;      // contents of the file: at the last check, and as applied
-  Values said_;                  // values of the file so far
+  Values requested_;             // values of the file so far
   std::vector<Edit> to_repeat_;  // edits to be repeated, by step
 };
 
