@@ -404,14 +404,14 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                  .batches = batches},
                 plan_.folder, plan_.train);
   }
-  const auto say = [&](const std::string& name, double value) {
+  const auto add_scalar = [&](const std::string& name, double value) {
     state_.scalars.push_back({name, value, FigureKind::last});
   };
-  say("lr", state_.lr);
-  for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
-  if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
-  if (at.returns > 0) say("returns", static_cast<double>(at.returns));
-  if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
+  add_scalar("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) add_scalar(name, value);
+  if (at.bad_steps > 0) add_scalar("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.returns > 0) add_scalar("returns", static_cast<double>(at.returns));
+  if (at.overflow_steps > 0) add_scalar("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
 Checkpoint Trainer::checkpoint() const {

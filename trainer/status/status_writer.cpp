@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kLookEvery{500};  // period of checks for a request of events
-constexpr int kLooksPerFile = 4;
-constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLooksPerFile).count();
+constexpr std::chrono::milliseconds kTickPeriod{500};  // period of checks for a request of events
+constexpr int kTicksPerFile = 4;
+constexpr double kWriteEveryS = std::chrono::duration<double>(kTickPeriod * kTicksPerFile).count();
 
 std::string absolute_text(const std::string& file) {
   return file.empty() ? "" : fs::absolute(file).string();
@@ -97,8 +97,8 @@ StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
              {"key", absolute_text(data.source_key)},
              {"server_key", absolute_text(data.source_server_key)}}}};
   if (events_.sees_run()) {
-    look();
-    ticker_.emplace(kLookEvery, [this] { look(); });
+    on_tick();
+    ticker_.emplace(kTickPeriod, [this] { on_tick(); });
   } else {
     warn(Error("the run folder is not visible on this host; share it between the hosts"));
   }
@@ -110,9 +110,9 @@ void StatusWriter::end(std::string_view state, std::string_view reason) {
   write(state, reason);
 }
 
-void StatusWriter::look() {
-  if (looks_++ % kLooksPerFile == 0) write("training", "");
-  answer();
+void StatusWriter::on_tick() {
+  if (ticks_++ % kTicksPerFile == 0) write("training", "");
+  write_requested_events();
 }
 
 void StatusWriter::write(std::string_view state, std::string_view reason) try {
@@ -127,7 +127,7 @@ void StatusWriter::write(std::string_view state, std::string_view reason) try {
 }
 
 /// Writes the last events if the request has a new text.
-void StatusWriter::answer() try {
+void StatusWriter::write_requested_events() try {
   const auto file = ask_events_file(folder_);
   if (!fs::exists(file)) return;
   auto asked = read_file(file);
