@@ -165,10 +165,10 @@ class EvaluateDetector final : public Callback,
   std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
 
   std::vector<std::string> publishes() const override {
-    auto names = federated_ ? score_names(*federated_, most()) : all_score_names();
+    auto names = federated_ ? score_names(*federated_, max_detections()) : all_score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);
     if (options_.boundary)
-      std::ranges::copy(boundary_score_names(federated_.value_or(false), most()),
+      std::ranges::copy(boundary_score_names(federated_.value_or(false), max_detections()),
                         std::back_inserter(names));
     if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
     for (auto& name : names) name.insert(0, prefix());
@@ -217,11 +217,13 @@ class EvaluateDetector final : public Callback,
   EvaluationRun run_of() const {
     return {.max_images = options_.images,
             .keep_detections = options_.results,
-            .max_detections = most(),
+            .max_detections = max_detections(),
             .boundary = options_.boundary,
             .proposals = options_.proposals};
   }
-  std::uint32_t most() const { return static_cast<std::uint32_t>(options_.max_detections); }
+  std::uint32_t max_detections() const {
+    return static_cast<std::uint32_t>(options_.max_detections);
+  }
 
   bool are_trained() const { return options_.weights == "trained"; }
 
@@ -233,7 +235,7 @@ class EvaluateDetector final : public Callback,
 
   void check_targets(const Detector& model) const {
     for (const auto& [name, target] : options_.targets) {
-      if (std::ranges::count(score_names(*federated_, most()), name) == 0)
+      if (std::ranges::count(score_names(*federated_, max_detections()), name) == 0)
         throw ConfigError(fmt::format(
             "targets: '{}' is never published: the validation split is {}", name,
             *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));

@@ -35,7 +35,7 @@ struct LiveEditOptions {
 };
 
 /// Requests in a file, by full name.
-struct Wishes {
+struct EditRequests {
   Values values;
   std::vector<std::string> withdrawn;  // names whose edits are withdrawn
 };
@@ -45,21 +45,21 @@ constexpr auto kWithdraw = "withdraw";
 constexpr double kLargeFactor = 10;
 
 /// Throws ConfigError for values that are neither a number nor a withdrawal.
-Wishes wishes_in(const Config& table) {
-  Wishes wishes;
+EditRequests requests_in(const Config& table) {
+  EditRequests requests;
   for (const auto& [name, value] : leaves(table)) {
     const auto* text = std::get_if<std::string>(&value->data);
     if (const auto* real = std::get_if<double>(&value->data))
-      wishes.values[name] = *real;
+      requests.values[name] = *real;
     else if (const auto* whole = std::get_if<std::int64_t>(&value->data))
-      wishes.values[name] = static_cast<double>(*whole);
+      requests.values[name] = static_cast<double>(*whole);
     else if (text && *text == kWithdraw)
-      wishes.withdrawn.push_back(name);
+      requests.withdrawn.push_back(name);
     else
       throw ConfigError(fmt::format("{}: {} must be a number, or \"{}\" to withdraw its edits",
                                     value->origin.text(), name, kWithdraw));
   }
-  return wishes;
+  return requests;
 }
 
 /// Reads the file when two checks in a row find the same bytes, since it may be incomplete. Values
@@ -130,13 +130,13 @@ class LiveEdit final : public Callback {
   /// Applies all requests of a file, or none if any is invalid. Values are applied after all edits
   /// of the journal have been repeated.
   void edit(const TrainState& state, const std::string& text) {
-    const auto wishes = wishes_in(parse_config(text, file_.string()));
-    for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
-    for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
-    for (const auto& name : wishes.withdrawn) withdraw(state, name);
+    const auto requests = requests_in(parse_config(text, file_.string()));
+    for (const auto& [name, value] : requests.values) state.hyper.check(name, value);
+    for (const auto& name : requests.withdrawn) static_cast<void>(state.hyper.at(name));
+    for (const auto& name : requests.withdrawn) withdraw(state, name);
     if (!to_repeat_.empty()) return read_.clear();
     std::vector<Edit> edits;
-    for (const auto& [name, value] : wishes.values)
+    for (const auto& [name, value] : requests.values)
       if (const auto before = requested_.find(name);
           before == requested_.end() || before->second != value)
         edits.push_back({state.at.step, name, state.hyper.at(name), value});
@@ -155,7 +155,7 @@ class LiveEdit final : public Callback {
   /// Withdraws edits before the first step, so that they do not affect it either.
   void withdraw_at_start(const TrainState& state) try {
     if (!fs::exists(file_)) return;
-    for (const auto& name : wishes_in(parse_config(read_file(file_), file_.string())).withdrawn)
+    for (const auto& name : requests_in(parse_config(read_file(file_), file_.string())).withdrawn)
       withdraw(state, name);
   } catch (const Error&) {  // the file may be incomplete; the next check reads it
   }

@@ -18,10 +18,11 @@
 namespace millrace {
 namespace {
 
-constexpr double kLeastShare = 0.01;  // share of the time; callbacks below it are not listed
-constexpr double kSlowSeconds = 1;    // limit of one call of a callback; slower ones are named
-constexpr double kSlowShare = 0.3;    // and minimum share of the time of all callbacks
-constexpr double kClearly = 0.1;  // minimum difference in share to report another part as the limit
+constexpr double kMinShare = 0.01;  // share of the time; callbacks below it are not listed
+constexpr double kSlowSeconds = 1;  // limit of one call of a callback; slower ones are named
+constexpr double kSlowShare = 0.3;  // and minimum share of the time of all callbacks
+// Minimum difference in share to report another part as the limit.
+constexpr double kClearDifference = 0.1;
 
 struct ThroughputOptions {
   std::string every = "20 steps";
@@ -67,8 +68,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     if (now.sync_s > 0)  // there are other ranks
       figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
-      if (const auto took = spent - spent_of(spent_.by_callback, name);
-          took > kLeastShare * seconds)
+      if (const auto took = spent - spent_of(spent_.by_callback, name); took > kMinShare * seconds)
         figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
     const auto shares = shares_of(now, seconds);
     for (const auto& [part, share] : shares)
@@ -104,7 +104,8 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   void log_bottleneck(const TrainState& state, const Shares& shares) {
     const auto& [part, share] = *std::ranges::max_element(shares, {}, &Shares::value_type::second);
     const auto before = std::ranges::find(shares, bottleneck_, &Shares::value_type::first);
-    if (part == bottleneck_ || (before != shares.end() && share < before->second + kClearly))
+    if (part == bottleneck_ ||
+        (before != shares.end() && share < before->second + kClearDifference))
       return;
     bottleneck_ = part;
     auto text = fmt::format("bound by {}: {:.0f} % of the time", part, 100 * share);
@@ -114,7 +115,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
       text += of_slowest_callback(state);
     std::vector<std::string> others;
     for (const auto& [name, other] : shares)
-      if (name != part && other >= kLeastShare)
+      if (name != part && other >= kMinShare)
         others.push_back(fmt::format("{} {:.0f} %", name, 100 * other));
     log_info("{}{}", text, others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
   }

@@ -59,8 +59,8 @@ class WatchTraining final : public Callback {
   }
 
   void before_train(const TrainState& state) override {
-    constexpr Clock::duration kRarest = std::chrono::seconds(1);
-    const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kRarest});
+    constexpr Clock::duration kMaxPeriod = std::chrono::seconds(1);
+    const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kMaxPeriod});
     ticker_ = std::make_unique<Ticker>(period, [this, &state] { check_progress(state); });
   }
 

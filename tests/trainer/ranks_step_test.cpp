@@ -169,7 +169,7 @@ TEST(RanksStep, FindsLossScaleOfOneProcess) {
   together.model.factor = alone.model.factor = 1e35;
   together.run();
   alone.run();
-  EXPECT_LT(together.scale.factor, LossScale::kFirst);
+  EXPECT_LT(together.scale.factor, LossScale::kInitial);
   EXPECT_EQ(together.scale.factor, alone.scale.factor);
   for (std::size_t i = 0; i < alone.ends.size(); ++i)
     EXPECT_EQ(together.ends[i].rejected, alone.ends[i].rejected);

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kQueryTag = 1;          // MPI tag
 constexpr double kQueryTimeoutS = 1;  // timeout for answers
-constexpr double kTellableS = 0.1;    // seconds; a longer wait is shown to other threads
+constexpr double kShownWaitS = 0.1;   // seconds; a longer wait is shown to other threads
 // Seconds from a signal to the warning; mpirun kills a second after the signal.
 constexpr double kNoticeAfterSignalS = 0.3;
 // Timeout in seconds, enough for work that only one rank does.
@@ -226,7 +226,7 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
         what);
     if (done) return;
     const auto waited = seconds_since(since);
-    if (!seen && waited > kTellableS) seen.emplace(*this, what, since);
+    if (!seen && waited > kShownWaitS) seen.emplace(*this, what, since);
     if (waited > timeout_s_) abort_wait(what, fmt::format("after {}", duration_text(waited)));
     if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());

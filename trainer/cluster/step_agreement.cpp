@@ -70,7 +70,7 @@ void count_objects(const Batch& batch, BatchSize& size) {
   }
 }
 
-constexpr double kShareTold = 0.05;  // minimum share of the time that is reported
+constexpr double kMinReportedShare = 0.05;  // minimum share of the time that is reported
 
 }  // namespace
 
@@ -130,7 +130,7 @@ std::optional<std::string> Stragglers::add(const StepAgreement& step, const Clus
       lost_, {}, [](const auto& of_rank) { return of_rank.second.all_s; });
   began_ = now;
   lost_.clear();
-  if (longest.second.all_s < kShareTold * seconds) return std::nullopt;
+  if (longest.second.all_s < kMinReportedShare * seconds) return std::nullopt;
   return fmt::format(
       "in the last {} the other ranks waited longest for {}: {}, including {} for its data",
       duration_text(seconds), cluster.name(longest.first), duration_text(longest.second.all_s),

@@ -9,12 +9,12 @@ namespace millrace {
 
 bool RunningAp::update_if_due(const coco::Evaluator& boxes) {
   constexpr std::size_t kDraws = 100;
-  constexpr double kMostShare = 0.01;  // maximum share of the time
+  constexpr double kMaxShare = 0.01;  // maximum share of the time
   if (seconds_since(ended_) < pause_s_) return false;
   const auto began = Clock::now();
   text_ = "box AP " + coco::ap_text(coco::ap_so_far(boxes, kDraws));
   ended_ = Clock::now();
-  pause_s_ = std::max(pause_s_, seconds_since(began) / kMostShare);
+  pause_s_ = std::max(pause_s_, seconds_since(began) / kMaxShare);
   return true;
 }
 

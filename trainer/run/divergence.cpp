@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostReturns = 5;
+constexpr std::int64_t kMaxReturns = 5;
 
 /// Returns the position of a checkpoint; nullopt if it is damaged.
 std::optional<Position> position_of(const fs::path& checkpoint) try {
@@ -72,12 +72,12 @@ void remove_diverged_checkpoints(const fs::path& folder, const Position& diverge
                            first_bad_step(diverged) - 2);  // --resume starts from a good one
     throw Error(problem);
   };
-  if (diverged.returns == kMostReturns)
+  if (diverged.returns == kMaxReturns)
     end_with(
         fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
                     "lower optimizer.lr, set optimizer.clip_norm, or check the data; --resume with "
                     "one of these changed counts returns from 0",
-                    diverged.step, kMostReturns));
+                    diverged.step, kMaxReturns));
   const auto last = last_good_step(diverged, train.on_return == OnReturn::skip_data);
   if (!remove_newer_than_good(folder, last))
     end_with(
@@ -103,7 +103,7 @@ std::string change_after_return(Position& at, const Position& diverged, const Tr
   return fmt::format(
       "training diverged at step {}; returning to step {} and continuing {} (return {} of up to "
       "{})",
-      diverged.step, at.step, change, at.returns, kMostReturns);
+      diverged.step, at.step, change, at.returns, kMaxReturns);
 }
 
 std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {
