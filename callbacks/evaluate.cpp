@@ -124,10 +124,10 @@ class EvaluateDetector final : public Callback,
           !text.empty())
         log_warning("{}; raise callbacks.evaluate.max_detections to count more", text);
     if (!state.make_model &&
-        (options_.mode == EvaluationMode::background || !are_trained() || !owed_.empty()))
+        (options_.mode == EvaluationMode::background || !are_trained() || !pending_.empty()))
       throw Error("evaluating a copy of the model requires a TrainPlan with make_model");
     if (stop_at_targets(state)) return;
-    for (const auto& [of, held] : std::exchange(owed_, {})) {
+    for (const auto& [of, held] : std::exchange(pending_, {})) {
       if (of.step == state.at.step || is_saved(state, of))
         evaluate(state, of);
       else
@@ -165,10 +165,10 @@ class EvaluateDetector final : public Callback,
   std::string weights_of() const override { return are_trained() ? "" : options_.weights; }
 
   std::vector<std::string> publishes() const override {
-    auto names = federated_ ? score_names(*federated_, most()) : all_score_names();
+    auto names = federated_ ? score_names(*federated_, max_detections()) : all_score_names();
     if (!gives_masks_) std::erase_if(names, is_of_masks);
     if (options_.boundary)
-      std::ranges::copy(boundary_score_names(federated_.value_or(false), most()),
+      std::ranges::copy(boundary_score_names(federated_.value_or(false), max_detections()),
                         std::back_inserter(names));
     if (options_.proposals) std::ranges::copy(proposal_score_names(), std::back_inserter(names));
     for (auto& name : names) name.insert(0, prefix());
@@ -178,18 +178,18 @@ class EvaluateDetector final : public Callback,
   }
 
   nlohmann::json save_state() const override {
-    auto owed = nlohmann::json::array();
-    for (const auto& [of, held] : owed_) owed.push_back({of.step, of.progress});
-    return {{"owed", owed}, {"history", history_.state()}};
+    auto pending = nlohmann::json::array();
+    for (const auto& [of, held] : pending_) pending.push_back({of.step, of.progress});
+    return {{"owed", pending}, {"history", history_.state()}};
   }
   void load_state(const TrainState&, const nlohmann::json& saved) override {
-    for (const auto& of : saved.at("owed")) owed_.push_back({{of.at(0), of.at(1)}, nullptr});
+    for (const auto& of : saved.at("owed")) pending_.push_back({{of.at(0), of.at(1)}, nullptr});
     history_.load(saved.at("history"));
   }
 
  private:
   /// An evaluation that is due or started and has no scores yet.
-  struct Owed {
+  struct Pending {
     Moment of;
     CheckpointHold checkpoint;
   };
@@ -204,24 +204,26 @@ class EvaluateDetector final : public Callback,
 
   /// Takes the scores of the previous evaluation, then starts the evaluation of `of`.
   void evaluate(const TrainState& state, const Moment& of) {
-    owed_.push_back({of, state.hold_checkpoint(of.step)});
+    pending_.push_back({of, state.hold_checkpoint(of.step)});
     if (runner_.is_running() && !collect(state)) return;
     if (stop_at_targets(state)) return;
     const bool waits = options_.mode == EvaluationMode::waiting || state.is_last;
     const auto began = Clock::now();
     naming(of, [&] { runner_.start(state, of, waits); });
-    stood_still_s_ = seconds_since(began);
+    waited_s_ = seconds_since(began);
     if (runner_.is_running() && waits) collect(state);
   }
 
   EvaluationRun run_of() const {
     return {.max_images = options_.images,
             .keep_detections = options_.results,
-            .max_detections = most(),
+            .max_detections = max_detections(),
             .boundary = options_.boundary,
             .proposals = options_.proposals};
   }
-  std::uint32_t most() const { return static_cast<std::uint32_t>(options_.max_detections); }
+  std::uint32_t max_detections() const {
+    return static_cast<std::uint32_t>(options_.max_detections);
+  }
 
   bool are_trained() const { return options_.weights == "trained"; }
 
@@ -233,7 +235,7 @@ class EvaluateDetector final : public Callback,
 
   void check_targets(const Detector& model) const {
     for (const auto& [name, target] : options_.targets) {
-      if (std::ranges::count(score_names(*federated_, most()), name) == 0)
+      if (std::ranges::count(score_names(*federated_, max_detections()), name) == 0)
         throw ConfigError(fmt::format(
             "targets: '{}' is never published: the validation split is {}", name,
             *federated_ ? "scored by LVIS's rules" : "scored by COCO's rules, not LVIS's"));
@@ -252,10 +254,10 @@ class EvaluateDetector final : public Callback,
     const auto of = runner_.of();
     const auto scores = naming(of, [&] { return runner_.take(state); });
     if (!scores) return false;
-    stood_still_s_ += seconds_since(began);
+    waited_s_ += seconds_since(began);
     // Protects the checkpoint until the targets are checked.
     const auto held = state.hold_checkpoint(of.step);
-    std::erase_if(owed_, [&](const Owed& owed) { return owed.of.step == of.step; });
+    std::erase_if(pending_, [&](const Pending& one) { return one.of.step == of.step; });
     if (state.is_chief) history_.add(of, *scores);
     if (state.cluster->size() > 1)
       history_.load(nlohmann::json::parse(
@@ -263,9 +265,9 @@ class EvaluateDetector final : public Callback,
     auto figures = history_.last();
     for (auto& [name, value] : figures) name.insert(0, prefix());
     figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
-    figures.emplace_back(seconds_name("evaluate_wait_s"), stood_still_s_);
+    figures.emplace_back(seconds_name("evaluate_wait_s"), waited_s_);
     state.publish(of, figures);
-    if (state.is_chief) tell(of, *scores);
+    if (state.is_chief) log_scores(of, *scores);
     if (stop_at_targets(state)) {
       reached_ = held;
       log_info("the checkpoint that reached the targets is {}",
@@ -274,12 +276,12 @@ class EvaluateDetector final : public Callback,
     return true;
   }
 
-  void tell(const Moment& of, const DetectorScores& scores) const {
+  void log_scores(const Moment& of, const DetectorScores& scores) const {
     const auto masks = scores.masks ? fmt::format(", mask AP {:.4f}", scores.masks->stats[0]) : "";
     log_info("step {}: {}box AP {:.4f}{} ({} in {}; training paused for {})", of.step,
              are_trained() ? "" : options_.weights + ", ", scores.boxes.stats[0], masks,
              counted(scores.images, "image"), duration_text(scores.seconds),
-             duration_text(stood_still_s_));
+             duration_text(waited_s_));
   }
 
   /// Ends training with a checkpoint if the last scores reach all targets.
@@ -299,9 +301,9 @@ class EvaluateDetector final : public Callback,
   // True if the validation split is federated; nullopt = not known yet.
   std::optional<bool> federated_;
   // Evaluations without scores, rarely two; the first is the one in runner_.
-  std::vector<Owed> owed_;
-  CheckpointHold reached_;    // hold on the checkpoint that reached the targets
-  double stood_still_s_ = 0;  // seconds that training waited for the evaluation in runner_
+  std::vector<Pending> pending_;
+  CheckpointHold reached_;  // hold on the checkpoint that reached the targets
+  double waited_s_ = 0;     // seconds that training waited for the evaluation in runner_
 };
 
 MILLRACE_REGISTER(

@@ -35,7 +35,7 @@ struct LiveEditOptions {
 };
 
 /// Requests in a file, by full name.
-struct Wishes {
+struct EditRequests {
   Values values;
   std::vector<std::string> withdrawn;  // names whose edits are withdrawn
 };
@@ -45,21 +45,21 @@ constexpr auto kWithdraw = "withdraw";
 constexpr double kLargeFactor = 10;
 
 /// Throws ConfigError for values that are neither a number nor a withdrawal.
-Wishes wishes_in(const Config& table) {
-  Wishes wishes;
+EditRequests requests_in(const Config& table) {
+  EditRequests requests;
   for (const auto& [name, value] : leaves(table)) {
     const auto* text = std::get_if<std::string>(&value->data);
     if (const auto* real = std::get_if<double>(&value->data))
-      wishes.values[name] = *real;
+      requests.values[name] = *real;
     else if (const auto* whole = std::get_if<std::int64_t>(&value->data))
-      wishes.values[name] = static_cast<double>(*whole);
+      requests.values[name] = static_cast<double>(*whole);
     else if (text && *text == kWithdraw)
-      wishes.withdrawn.push_back(name);
+      requests.withdrawn.push_back(name);
     else
       throw ConfigError(fmt::format("{}: {} must be a number, or \"{}\" to withdraw its edits",
                                     value->origin.text(), name, kWithdraw));
   }
-  return wishes;
+  return requests;
 }
 
 /// Reads the file when two checks in a row find the same bytes, since it may be incomplete. Values
@@ -79,7 +79,7 @@ class LiveEdit final : public Callback {
     file_ = run_ / "edit.toml";
     withdraw_at_start(state);
     for (auto& edit : read_edits(run_)) {
-      said_[edit.name] = edit.to;
+      requested_[edit.name] = edit.to;
       if (edit.after_step >= state.at.step) to_repeat_.push_back(std::move(edit));
     }
     std::ranges::stable_sort(to_repeat_, {}, &Edit::after_step);
@@ -90,9 +90,9 @@ class LiveEdit final : public Callback {
   }
 
   void after_step(const TrainState& state) override {
-    if (seconds_since(looked_) >= interval_.seconds) {
-      looked_ = Clock::now();
-      look(state);
+    if (seconds_since(checked_) >= interval_.seconds) {
+      checked_ = Clock::now();
+      check_file(state);
     }
     repeat_edits(state);
   }
@@ -115,7 +115,7 @@ class LiveEdit final : public Callback {
     state.hyper.edit(edit.name, edit.to);
   }
 
-  void look(const TrainState& state) try {
+  void check_file(const TrainState& state) try {
     std::error_code missing;
     if (!fs::exists(file_, missing)) return seen_.clear();
     auto text = read_file(file_);
@@ -130,18 +130,19 @@ class LiveEdit final : public Callback {
   /// Applies all requests of a file, or none if any is invalid. Values are applied after all edits
   /// of the journal have been repeated.
   void edit(const TrainState& state, const std::string& text) {
-    const auto wishes = wishes_in(parse_config(text, file_.string()));
-    for (const auto& [name, value] : wishes.values) state.hyper.check(name, value);
-    for (const auto& name : wishes.withdrawn) static_cast<void>(state.hyper.at(name));
-    for (const auto& name : wishes.withdrawn) withdraw(state, name);
+    const auto requests = requests_in(parse_config(text, file_.string()));
+    for (const auto& [name, value] : requests.values) state.hyper.check(name, value);
+    for (const auto& name : requests.withdrawn) static_cast<void>(state.hyper.at(name));
+    for (const auto& name : requests.withdrawn) withdraw(state, name);
     if (!to_repeat_.empty()) return read_.clear();
     std::vector<Edit> edits;
-    for (const auto& [name, value] : wishes.values)
-      if (const auto before = said_.find(name); before == said_.end() || before->second != value)
+    for (const auto& [name, value] : requests.values)
+      if (const auto before = requested_.find(name);
+          before == requested_.end() || before->second != value)
         edits.push_back({state.at.step, name, state.hyper.at(name), value});
     append_edits(run_, edits);
     for (const auto& one : edits) {
-      said_[one.name] = one.to;
+      requested_[one.name] = one.to;
       take(state, one);
       if (one.name == "lr_factor" && one.to > kLargeFactor)
         log_warning(
@@ -154,7 +155,7 @@ class LiveEdit final : public Callback {
   /// Withdraws edits before the first step, so that they do not affect it either.
   void withdraw_at_start(const TrainState& state) try {
     if (!fs::exists(file_)) return;
-    for (const auto& name : wishes_in(parse_config(read_file(file_), file_.string())).withdrawn)
+    for (const auto& name : requests_in(parse_config(read_file(file_), file_.string())).withdrawn)
       withdraw(state, name);
   } catch (const Error&) {  // the file may be incomplete; the next check reads it
   }
@@ -187,7 +188,7 @@ class LiveEdit final : public Callback {
     if (!is_edited(name)) return;
     forget_after(name, state.at.step);
     std::erase_if(to_repeat_, [&](const Edit& one) { return one.name == name; });
-    said_.erase(name);
+    requested_.erase(name);
     if (!is_edited(name)) return;  // none had taken effect
     const Edit back{state.at.step, name, state.hyper.at(name), edits_of(name).front().from};
     append_edits(run_, {&back, 1});
@@ -196,9 +197,9 @@ class LiveEdit final : public Callback {
 
   Duration interval_;
   fs::path run_, file_;
-  Clock::time_point looked_ = Clock::now();
+  Clock::time_point checked_ = Clock::now();
   std::string seen_, read_;      // contents of the file: at the last check, and as applied
-  Values said_;                  // values of the file so far
+  Values requested_;             // values of the file so far
   std::vector<Edit> to_repeat_;  // edits to be repeated, by step
 };
 

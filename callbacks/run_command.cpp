@@ -92,7 +92,7 @@ class RunCommand final : public Callback, public ReadsMetrics {
   void finish(const TrainState& state, bool cut_short) {
     while (!running_->has_ended() && !cut_short && !is_late() && StopSignals::received().empty()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      state.moves();  // the command has its own time limit
+      state.report_progress();  // the command has its own time limit
     }
     const bool ended_itself = running_->has_ended();
     const bool late = !ended_itself && is_late();

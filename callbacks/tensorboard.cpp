@@ -85,7 +85,7 @@ class WriteTensorBoard final : public ScalarWriter, public SavesTensors {
   static EventTime now(std::int64_t step) { return {step, seconds_since_1970()}; }
 
   void open(const TrainState& state) override {
-    const auto then = file_.goes_on_from(state);
+    const auto then = file_.resume_mark(state);
     const auto folder = state.folder / "tensorboard";
     make_writable_folder(folder);
     // Number in the file name, which sorts the files.

@@ -18,10 +18,11 @@
 namespace millrace {
 namespace {
 
-constexpr double kLeastShare = 0.01;  // share of the time; callbacks below it are not listed
-constexpr double kSlowSeconds = 1;    // limit of one call of a callback; slower ones are named
-constexpr double kSlowShare = 0.3;    // and minimum share of the time of all callbacks
-constexpr double kClearly = 0.1;  // minimum difference in share to report another part as the limit
+constexpr double kMinShare = 0.01;  // share of the time; callbacks below it are not listed
+constexpr double kSlowSeconds = 1;  // limit of one call of a callback; slower ones are named
+constexpr double kSlowShare = 0.3;  // and minimum share of the time of all callbacks
+// Minimum difference in share to report another part as the limit.
+constexpr double kClearDifference = 0.1;
 
 struct ThroughputOptions {
   std::string every = "20 steps";
@@ -49,7 +50,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   }
 
   void before_step(const TrainState& state) override {
-    name_the_slow(state);
+    log_slow_callbacks(state);
     boundary_ = state.spent;
   }
 
@@ -67,13 +68,12 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     if (now.sync_s > 0)  // there are other ranks
       figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
-      if (const auto took = spent - spent_of(spent_.by_callback, name);
-          took > kLeastShare * seconds)
+      if (const auto took = spent - spent_of(spent_.by_callback, name); took > kMinShare * seconds)
         figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
     const auto shares = shares_of(now, seconds);
     for (const auto& [part, share] : shares)
       if (part != kData) figures.emplace_back(fmt::format("time/{}_share", part), share);
-    tell_what_bounds(state, shares);
+    log_bottleneck(state, shares);
     state.publish(figures);
     start(state);
   }
@@ -101,11 +101,13 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   }
 
   /// Logs the part that takes most of the time, once and whenever it clearly changes.
-  void tell_what_bounds(const TrainState& state, const Shares& shares) {
+  void log_bottleneck(const TrainState& state, const Shares& shares) {
     const auto& [part, share] = *std::ranges::max_element(shares, {}, &Shares::value_type::second);
-    const auto before = std::ranges::find(shares, bound_, &Shares::value_type::first);
-    if (part == bound_ || (before != shares.end() && share < before->second + kClearly)) return;
-    bound_ = part;
+    const auto before = std::ranges::find(shares, bottleneck_, &Shares::value_type::first);
+    if (part == bottleneck_ ||
+        (before != shares.end() && share < before->second + kClearDifference))
+      return;
+    bottleneck_ = part;
     auto text = fmt::format("bound by {}: {:.0f} % of the time", part, 100 * share);
     if (part == kData)
       text += of_busiest_stage(state);
@@ -113,7 +115,7 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
       text += of_slowest_callback(state);
     std::vector<std::string> others;
     for (const auto& [name, other] : shares)
-      if (name != part && other >= kLeastShare)
+      if (name != part && other >= kMinShare)
         others.push_back(fmt::format("{} {:.0f} %", name, 100 * other));
     log_info("{}{}", text, others.empty() ? "" : fmt::format(" ({})", fmt::join(others, ", ")));
   }
@@ -153,12 +155,13 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   }
 
   /// Warns once about each callback that was slow at the last step boundary.
-  void name_the_slow(const TrainState& state) {
+  void log_slow_callbacks(const TrainState& state) {
     const auto all = state.spent.callbacks_s - boundary_.callbacks_s;
     if (all <= kSlowSeconds) return;
     for (const auto& [name, spent] : state.spent.by_callback) {
       const auto took = spent - spent_of(boundary_.by_callback, name);
-      if (took <= kSlowSeconds || took <= kSlowShare * all || !named_.insert(name).second) continue;
+      if (took <= kSlowSeconds || took <= kSlowShare * all || !logged_.insert(name).second)
+        continue;
       log_info("callback '{}' took {} at step {}, of {} for all callbacks; not logged again", name,
                duration_text(took), state.at.step, duration_text(all));
     }
@@ -169,8 +172,8 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
   Spent spent_;                         // times at the start of the window
   std::map<std::string, double> busy_;  // busy seconds of the stages at the start of the window
   Spent boundary_;                      // times at the start of the last step
-  std::set<std::string> named_;
-  std::string bound_;  // part that was logged last
+  std::set<std::string> logged_;
+  std::string bottleneck_;  // part that was logged last
 };
 
 MILLRACE_REGISTER(register_callback<MeasureThroughput>(

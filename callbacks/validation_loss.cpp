@@ -56,7 +56,7 @@ class ValidationLoss final : public Callback,
   void before_train(const TrainState& state) override {
     if (!state.validation)
       log_warning("no validation split (data.val): callback '{}' does nothing", name_);
-    if (owed_) trigger(state);
+    if (interrupted_) trigger(state);
   }
 
   void trigger(const TrainState& state) override {
@@ -81,10 +81,10 @@ class ValidationLoss final : public Callback,
       seen += count;
       return images_ == 0 || seen < wanted;
     };
-    owed_ = (images_ == 0 || wanted > 0) &&
-            !go_through(state.validation->start(share), state.pass_watch(), measure);
+    interrupted_ = (images_ == 0 || wanted > 0) &&
+                   !go_through(state.validation->start(share), state.pass_watch(), measure);
     const auto all = of_all_ranks(*state.cluster, own);
-    if (owed_) {
+    if (interrupted_) {
       state.stop(StopSignals::received());
       return state.save_checkpoint();
     }
@@ -115,8 +115,12 @@ class ValidationLoss final : public Callback,
     return {"val/loss", "val/*", "time/validation_loss_s"};
   }
 
-  nlohmann::json save_state() const override { return owed_ ? nlohmann::json(true) : nullptr; }
-  void load_state(const TrainState&, const nlohmann::json& saved) override { saved.get_to(owed_); }
+  nlohmann::json save_state() const override {
+    return interrupted_ ? nlohmann::json(true) : nullptr;
+  }
+  void load_state(const TrainState&, const nlohmann::json& saved) override {
+    saved.get_to(interrupted_);
+  }
 
  private:
   /// Returns the batches of all ranks in the order of one process. A stop signal to one rank
@@ -124,12 +128,12 @@ class ValidationLoss final : public Callback,
   std::vector<BatchLosses> of_all_ranks(const Cluster& cluster,
                                         const std::vector<BatchLosses>& own) {
     using Seen = std::tuple<int, std::vector<BatchLosses>>;
-    const auto all =
-        gather_values(cluster, "validation loss", Seen(owed_ ? StopSignals::number() : 0, own));
+    const auto all = gather_values(cluster, "validation loss",
+                                   Seen(interrupted_ ? StopSignals::number() : 0, own));
     std::vector<BatchLosses> batches;
     std::size_t longest = 0;
     for (const auto& [signal, theirs] : all) {
-      if (signal != 0 && !std::exchange(owed_, true)) StopSignals::note(signal);
+      if (signal != 0 && !std::exchange(interrupted_, true)) StopSignals::note(signal);
       longest = std::max(longest, theirs.size());
     }
     for (std::size_t i = 0; i < longest; ++i)
@@ -140,7 +144,7 @@ class ValidationLoss final : public Callback,
 
   std::string name_;
   std::int64_t images_;
-  bool owed_ = false;  // true if the measurement of this step was interrupted
+  bool interrupted_ = false;  // true if the measurement of this step was interrupted
 };
 
 MILLRACE_REGISTER(register_callback<ValidationLoss>("validation_loss",

@@ -59,9 +59,9 @@ class WatchTraining final : public Callback {
   }
 
   void before_train(const TrainState& state) override {
-    constexpr Clock::duration kRarest = std::chrono::seconds(1);
-    const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kRarest});
-    ticker_ = std::make_unique<Ticker>(period, [this, &state] { look(state); });
+    constexpr Clock::duration kMaxPeriod = std::chrono::seconds(1);
+    const auto period = std::min({after_ / 8, step_limit_.value_or(after_) / 8, kMaxPeriod});
+    ticker_ = std::make_unique<Ticker>(period, [this, &state] { check_progress(state); });
   }
 
   void before_step(const TrainState& state) override {
@@ -81,7 +81,7 @@ class WatchTraining final : public Callback {
 
   void after_train(const TrainState& state) override {
     ticker_.reset();
-    look(state);
+    check_progress(state);
   }
 
   /// Runs on every rank, since any process may hang.
@@ -93,22 +93,25 @@ class WatchTraining final : public Callback {
   }
 
   /// Called by the ticker's thread while that runs.
-  void look(const TrainState& state) {
+  void check_progress(const TrainState& state) {
     const auto at = Clock::now();
     const auto now = state.activity->now();
     if (const auto length = watch_.ended(now))
       log_warning("training continues after a stall of {}", seconds_text(*length));
     if (watch_.sees(now, at))
-      tell(state, at, fmt::format("training has stalled for {}", seconds_text(at - now.moved)));
+      report_stall(
+          state, at,
+          fmt::format("training has stalled for {}", seconds_text(at - now.last_progress)));
     const Clock::time_point began{Clock::duration(step_began_.load())};
-    if (!step_limit_ || began == Clock::time_point{} || began == told_) return;
+    if (!step_limit_ || began == Clock::time_point{} || began == reported_) return;
     if (at - began > *step_limit_) {
-      told_ = began;
-      tell(state, at, fmt::format("a step has been running for {}", seconds_text(at - began)));
+      reported_ = began;
+      report_stall(state, at,
+                   fmt::format("a step has been running for {}", seconds_text(at - began)));
     }
   }
 
-  void tell(const TrainState& state, Clock::time_point at, const std::string& what) const {
+  void report_stall(const TrainState& state, Clock::time_point at, const std::string& what) const {
     auto text = what + "\n  " + stall_text(state.cluster->rank(), *state.activity, at);
     if (write_last_events(what)) text += "\n  its last events are in " + last_events_file();
     if (!aborts_) return log_warning("{}", text);
@@ -124,8 +127,8 @@ class WatchTraining final : public Callback {
   bool aborts_;
   std::atomic<Clock::rep> step_began_ = 0;  // start of the current step; 0 = between two steps
   Spent before_;                            // times before the step
-  StallWatch watch_;                        // watch_ and told_ are only for the ticker's thread
-  Clock::time_point told_{};                // start of the step that was last reported
+  StallWatch watch_;                        // watch_ and reported_ are only for the ticker's thread
+  Clock::time_point reported_{};            // start of the step that was last reported
   std::unique_ptr<Ticker> ticker_;
 };
 

@@ -28,13 +28,13 @@ class Activity {
     std::string where;
     std::string what;  // text for logs, e.g. "waits for data" or "callback 'evaluate' in trigger"
     Clock::time_point since;
-    Clock::time_point moved;  // time of the last call of begin() or moves()
+    Clock::time_point last_progress;  // time of the last call of begin() or report_progress()
   };
 
   /// Progress of the training.
-  struct Standing {
+  struct Progress {
     std::int64_t step = 0, total_steps = 0;  // total_steps is an estimate until the last step
-    double progress = 0;                     // epochs done
+    double epochs = 0;                       // epochs done
     std::int64_t images = 0;                 // images processed by all processes
     double images_per_s = 0;                 // recent rate of this process
     // Metrics of the last step, and the last published ones.
@@ -52,9 +52,9 @@ class Activity {
   }
 
   /// Reports progress within a long activity, for the watchdog.
-  void moves() {
+  void report_progress() {
     const std::scoped_lock lock(mutex_);
-    now_.moved = Clock::now();
+    now_.last_progress = Clock::now();
   }
 
   Now now() const {
@@ -64,24 +64,24 @@ class Activity {
 
   /// Records progress except images_per_s and metrics. `images`: number that this process has
   /// processed since the last call.
-  void stands(const Standing& now, std::int64_t images) {
+  void set_progress(const Progress& now, std::int64_t images) {
     const std::scoped_lock lock(mutex_);
-    auto metrics = std::move(standing_.metrics);
-    standing_ = now;
-    standing_.metrics = std::move(metrics);
+    auto metrics = std::move(progress_.metrics);
+    progress_ = now;
+    progress_.metrics = std::move(metrics);
     images_.add(static_cast<double>(images));
   }
 
   void set_metrics(std::map<std::string, double> metrics) {
     const std::scoped_lock lock(mutex_);
-    standing_.metrics = std::move(metrics);
+    progress_.metrics = std::move(metrics);
   }
 
-  Standing standing() const {
+  Progress progress() const {
     const std::scoped_lock lock(mutex_);
-    auto standing = standing_;
-    standing.images_per_s = images_.per_second();
-    return standing;
+    auto progress = progress_;
+    progress.images_per_s = images_.per_second();
+    return progress;
   }
 
   /// Keeps every activity that begins from now on, until stop_recording().
@@ -133,7 +133,7 @@ class Activity {
   mutable std::mutex mutex_;
   Now now_{"start", "starts", Clock::now(), Clock::now()};
   std::optional<Event> event_;  // the current activity
-  Standing standing_;
+  Progress progress_;
   RecentRate images_;
   bool is_recorded_ = false;
   std::vector<Now> record_;

@@ -43,12 +43,12 @@ void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
 }
 
 void AppendedFile::open(const TrainState& state, std::filesystem::path file) {
-  if (const auto mark = goes_on_from(state))
+  if (const auto mark = resume_mark(state))
     cut_file(mark->file.empty() ? file : file.parent_path() / mark->file, mark->bytes);
   file_ = std::move(file);
 }
 
-std::optional<AppendedFile::Mark> AppendedFile::goes_on_from(const TrainState& state) const {
+std::optional<AppendedFile::Mark> AppendedFile::resume_mark(const TrainState& state) const {
   return loaded_ || state.at.step > 0 ? loaded_ : Mark{};
 }
 

@@ -54,7 +54,7 @@ class AppendedFile {
   void load(const nlohmann::json& state);
 
   /// Returns the state to which open() truncates; nullopt if it truncates nothing.
-  std::optional<Mark> goes_on_from(const TrainState& state) const;
+  std::optional<Mark> resume_mark(const TrainState& state) const;
 
  private:
   std::filesystem::path file_;

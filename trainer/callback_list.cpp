@@ -104,7 +104,7 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
                                 watcher.name, name, suggestion(name, published)));
 }
 
-void CallbackList::tell_what_never_came(const TrainState& state) const {
+void CallbackList::warn_unpublished_metrics(const TrainState& state) const {
   for (const auto& named : all_)
     for (const auto& name : named.watches)
       if (!state.latest.contains(name))

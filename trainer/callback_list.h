@@ -33,7 +33,7 @@ class CallbackList {
   void check_metrics();
 
   /// Warns about each watched metric that was never published.
-  void tell_what_never_came(const TrainState& state) const;
+  void warn_unpublished_metrics(const TrainState& state) const;
 
   /// Calls `work` for every callback that runs on this rank and has the role, even if some throw.
   /// Then throws the first failure, with the callback's name and `hook`; later failures are logged.

@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kMostInARow = 10;  // number of consecutive bad steps that ends training
-constexpr std::int64_t kRecords = 3;      // maximum number of records per run
+constexpr std::int64_t kMaxBadInARow = 10;  // number of consecutive bad steps that ends training
+constexpr std::int64_t kRecords = 3;        // maximum number of records per run
 
 /// Records a step and returns the end of the warning about it.
 std::string keep(const StepRecord& record, const std::filesystem::path& run) {
@@ -31,7 +31,7 @@ void reject_step(Position& at, const StepRecord& record, const std::filesystem::
   at.bad_steps += 1;
   at.bad_in_a_row += 1;
   const auto message = fmt::format("step {}: {}", at.step + 1, record.rejected);
-  if (at.bad_in_a_row >= kMostInARow && !train.returns()) {
+  if (at.bad_in_a_row >= kMaxBadInARow && !train.returns()) {
     auto after = at;
     after.step += 1;
     throw Diverged(fmt::format("{}; this is the {}th such step in a row: lower optimizer.lr, set "
@@ -57,7 +57,7 @@ void check_has_learned(const Position& at) {
 }
 
 bool has_diverged(const Position& at, const TrainOptions& train) {
-  return train.returns() && at.bad_in_a_row >= kMostInARow;
+  return train.returns() && at.bad_in_a_row >= kMaxBadInARow;
 }
 
 }  // namespace millrace

@@ -19,13 +19,13 @@ void StepBoundary::end_step(bool epoch_ended) {
     all.then([&] { call("after_epoch", [&](Callback& c) { c.after_epoch(state_); }); });
   all.then([&] { callbacks_.trigger(state_); });
   if (all.has_failed()) state_.failure = all.failure();
-  all.then([&] { settle(); }).done();
+  all.then([&] { process_requests(); }).done();
 }
 
-void StepBoundary::settle() {
+void StepBoundary::process_requests() {
   DoAll all;
-  all.then([&] { hand_out_checkpoint(/*wait=*/!state_.requests_.late.empty()); })
-      .then([&] { hand_out_scalars(); })
+  all.then([&] { deliver_checkpoint(/*wait=*/!state_.requests_.late.empty()); })
+      .then([&] { deliver_scalars(); })
       .then([&] { state_.hyper.apply(); });
   // A resumed training must repeat what has failed, so there is no checkpoint of this step.
   if (!all.has_failed() && state_.failure.empty())
@@ -33,7 +33,7 @@ void StepBoundary::settle() {
   all.done();
 }
 
-void StepBoundary::hand_out_scalars() {
+void StepBoundary::deliver_scalars() {
   auto reports = std::exchange(state_.requests_.late, {});
   reports[state_.at.step] = {state_.now(), std::exchange(state_.requests_.metrics, {})};
   for (auto& [step, report] : reports)
@@ -54,14 +54,14 @@ void StepBoundary::hand_out_scalars() {
   });
 }
 
-void StepBoundary::hand_out_checkpoint(bool wait) {
+void StepBoundary::deliver_checkpoint(bool wait) {
   const auto folder = [&] {
     const Phase phase(state_, &Spent::checkpoints_s, wait ? "checkpoint" : "",
                       "waits for the checkpoint to be written");
     return writer_->collect(wait);
   }();
   if (!folder) return;
-  state_.checkpoint_holds->whole();
+  state_.checkpoint_holds->on_written();
   call("on_checkpoint", [&](Callback& c) { c.on_checkpoint(state_, *folder); });
 }
 
@@ -74,11 +74,11 @@ void StepBoundary::save_if_asked() {
 }
 
 void StepBoundary::save() {
-  hand_out_checkpoint(/*wait=*/true);
+  deliver_checkpoint(/*wait=*/true);
   saved_step_ = state_.at.step;
   const Phase phase(state_, &Spent::checkpoints_s, "checkpoint", "copies a checkpoint");
   writer_->write(checkpoint());
-  state_.checkpoint_holds->taken();
+  state_.checkpoint_holds->on_taken();
 }
 
 void StepBoundary::save_in_memory_if_asked() {

@@ -32,11 +32,11 @@ class StepBoundary {
 
   /// Passes written checkpoints and published metrics to the callbacks, applies hyper-parameters,
   /// and saves a checkpoint, on disk or in memory, if one was requested.
-  void settle();
+  void process_requests();
 
   /// Calls on_checkpoint if a checkpoint has been written. `wait`: first waits for one that is
   /// being written.
-  void hand_out_checkpoint(bool wait);
+  void deliver_checkpoint(bool wait);
 
   /// Returns true if a callback of this rank has requested a checkpoint from rank 0 since the last
   /// call.
@@ -48,7 +48,7 @@ class StepBoundary {
   }
 
  private:
-  void hand_out_scalars();
+  void deliver_scalars();
   void save_if_asked();
   void save();
   void save_in_memory_if_asked();

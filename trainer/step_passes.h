@@ -55,7 +55,7 @@ class StepPasses {
 
   /// Waits for the device and fills in the times of `of`. On the CPU, times of concurrent passes
   /// are scaled so that they do not exceed the wall time; CPU times likewise.
-  void tell(StepEnd& of) {
+  void fill_times(StepEnd& of) {
     double wall[3] = {}, cpu[3] = {};
     for (auto& passes : all_)
       for (auto& pass : passes) {

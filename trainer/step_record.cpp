@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int kStepFormat = 1;
-constexpr std::int64_t kMostBatches = 4096;  // maximum of optimizer.accumulate
+constexpr std::int64_t kMaxBatches = 4096;  // maximum of optimizer.accumulate
 constexpr auto kRecord = "record.json";
 constexpr auto kModelFile = "model.safetensors";
 constexpr auto kConfig = "config.toml";
@@ -63,7 +63,7 @@ StepRecord from_json(const json& saved) {
   saved.at("step").get_to(record.info.step);
   saved.at("figures").get_to(record.with_figures);
   const auto batches = saved.at("batches").get<std::int64_t>();
-  if (batches < 1 || batches > kMostBatches)
+  if (batches < 1 || batches > kMaxBatches)
     throw Error(fmt::format("invalid number of batches: {}", batches));
   record.batches.resize(static_cast<std::size_t>(batches));
   saved.at("lr").get_to(record.lr);

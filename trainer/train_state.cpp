@@ -54,11 +54,11 @@ CheckpointHold TrainState::hold_checkpoint(std::int64_t step) const {
   return checkpoint_holds->hold(step);
 }
 
-void TrainState::moves() const { activity->moves(); }
+void TrainState::report_progress() const { activity->report_progress(); }
 
 PassWatch TrainState::pass_watch() const {
   return {.cancelled = [] { return !StopSignals::received().empty(); },
-          .moves = [this] { moves(); },
+          .report_progress = [this] { report_progress(); },
           .leftovers = cancelled_flows.get()};
 }
 

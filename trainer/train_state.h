@@ -141,7 +141,7 @@ class TrainState {
   [[nodiscard]] std::shared_ptr<const std::int64_t> hold_checkpoint(std::int64_t step) const;
 
   /// Reports progress to [callbacks.watchdog]. Call it periodically in a hook that takes minutes.
-  void moves() const;
+  void report_progress() const;
 
   /// Ends training on all ranks at the end of this step boundary.
   void stop(std::string reason) const {

@@ -37,7 +37,7 @@ struct NoData : Error {
 };
 
 /// Throws NoData after train.rank_timeout, since ranks that all wait for data would wait forever.
-void check_patience(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
+void check_data_timeout(const TrainPlan& plan, double waited_s, const DataFlow<Batch>& data) {
   if (plan.cluster.size() == 1 || waited_s < plan.train.rank_timeout.seconds) return;
   auto text = fmt::format("{}: no training data for {} (train.rank_timeout)", plan.cluster.name(),
                           duration_text(waited_s));
@@ -124,23 +124,23 @@ TrainEnd Trainer::run() {
       throw;
     }
   });
-  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  then([&] { boundary_.deliver_checkpoint(/*wait=*/true); });
   if (all.has_failed()) {
     write_last_events(state_.failure);
     log_error("training failed after step {}", state_.at.step);
   }
   then([&] { boundary_.call("after_train", [&](Callback& c) { c.after_train(state_); }); });
-  then([&] { boundary_.settle(); });
-  then([&] { boundary_.hand_out_checkpoint(/*wait=*/true); });
+  then([&] { boundary_.process_requests(); });
+  then([&] { boundary_.deliver_checkpoint(/*wait=*/true); });
   const auto signal = signal_of_all(all.has_failed());
-  tell_of_skipped();
+  warn_skipped_samples();
   end_data(signal, all.has_failed());
   if (all.has_failed()) log_error_in_file(state_.failure);
   all.done();
   if (!state_.requests_.failure.empty()) throw Error(state_.requests_.failure);
   if (state_.requests_.memory) state_.requests_.memory->remove();
   const bool diverged = signal.empty() && has_diverged(state_.at, plan_.train);
-  if (signal.empty() && !diverged && state_.is_chief) callbacks_.tell_what_never_came(state_);
+  if (signal.empty() && !diverged && state_.is_chief) callbacks_.warn_unpublished_metrics(state_);
   return {state_.at, state_.stop_reason(), !signal.empty(), diverged};
 }
 
@@ -170,7 +170,7 @@ void Trainer::end_data(const std::string& signal, bool failed) {
 void Trainer::prepare() {
   data_ = plan_.start_data(state_.at.cursor);
   check_schedule();
-  training_step_.start_alike();
+  training_step_.broadcast_initial_state();
 }
 
 void Trainer::train() {
@@ -186,15 +186,15 @@ void Trainer::train() {
   }
   const auto record_progress = [this](std::int64_t images) {
     const auto& at = state_.at;
-    state_.activity->stands({at.step, state_.total_steps, at.progress, at.images}, images);
+    state_.activity->set_progress({at.step, state_.total_steps, at.progress, at.images}, images);
   };
   record_progress(0);
-  tell_of_schedule();
+  log_schedule();
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
   if (!resumed_) callbacks_.trigger_at_start(state_);
-  boundary_.settle();
+  boundary_.process_requests();
   stop_if_diverged();
   bool epoch_begins = true, is_first = true;
   while (!has_all_steps(state_.at, plan_.train)) {
@@ -227,7 +227,7 @@ void Trainer::train() {
     boundary_.end_step(epoch_begins);
   }
   state_.activity->begin("end", "compares the ranks' weights");
-  training_step_.check_alike();
+  training_step_.check_ranks_equal();
 }
 
 /// Returns true if training is to end here, because of a signal or for another reason.
@@ -246,7 +246,7 @@ void Trainer::check_schedule() const {
     plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
 
-void Trainer::tell_of_schedule() const {
+void Trainer::log_schedule() const {
   const auto& train = plan_.train;
   const auto epochs_after = [&](std::int64_t steps) {
     return static_cast<double>(steps * plan_.images_per_step) /
@@ -270,7 +270,7 @@ void Trainer::tell_of_schedule() const {
 }
 
 /// Warns about skipped samples, since only the first few were logged one by one.
-void Trainer::tell_of_skipped() const {
+void Trainer::warn_skipped_samples() const {
   if (!data_) return;
   const auto report = data_->report();
   if (report.skipped == 0) return;
@@ -286,7 +286,7 @@ std::vector<Batch> Trainer::next_batches(Position& at) {
   while (std::ssize(batches) < plan_.optimizer.accumulate) {
     while (!data_->is_ready(kSignalPeriod)) {
       if (stop_at_signal()) return {};
-      check_patience(plan_, seconds_since(asked), *data_);
+      check_data_timeout(plan_, seconds_since(asked), *data_);
     }
     auto delivery = data_->next();
     if (!delivery) throw Error("the training data ended before the training");
@@ -311,19 +311,20 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
     return alone.places;
   }
   cluster.set_place(fmt::format("step {}", state_.at.step + 1));
-  const StepWish wish = {.stop = state_.stop_reason(),
-                         .signal = StopSignals::number(),
-                         .figures = state_.requests_.figures,
-                         .checkpoint = boundary_.wants_checkpoint(),
-                         .data_place = batches.empty() ? 0 : place_of(next),
-                         .waited_s = state_.spent.data_s - waited_for_data_s_,
-                         .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
-                         .hyper = state_.hyper.values(),
-                         .batches = sizes_of(batches, state_.requests_.images)};
+  const StepProposal proposal = {
+      .stop = state_.stop_reason(),
+      .signal = StopSignals::number(),
+      .figures = state_.requests_.figures,
+      .checkpoint = boundary_.wants_checkpoint(),
+      .data_place = batches.empty() ? 0 : place_of(next),
+      .waited_s = state_.spent.data_s - waited_for_data_s_,
+      .busy_s = seconds_since(agreed_) - (waited_for_ranks_s() - waited_s_),
+      .hyper = state_.hyper.values(),
+      .batches = sizes_of(batches, state_.requests_.images)};
   auto agreed = [&] {
     const Phase phase(state_, &Spent::exchange_s, "exchange",
                       "agrees with the other ranks on the next step");
-    return agree_on_step(cluster, wish);
+    return agree_on_step(cluster, proposal);
   }();
   agreed_ = Clock::now();
   waited_s_ = waited_for_ranks_s();
@@ -403,14 +404,14 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                  .batches = batches},
                 plan_.folder, plan_.train);
   }
-  const auto say = [&](const std::string& name, double value) {
+  const auto add_scalar = [&](const std::string& name, double value) {
     state_.scalars.push_back({name, value, FigureKind::last});
   };
-  say("lr", state_.lr);
-  for (const auto& [name, value] : state_.hyper.changed()) say(name, value);
-  if (at.bad_steps > 0) say("bad_steps", static_cast<double>(at.bad_steps));
-  if (at.returns > 0) say("returns", static_cast<double>(at.returns));
-  if (at.overflow_steps > 0) say("overflow_steps", static_cast<double>(at.overflow_steps));
+  add_scalar("lr", state_.lr);
+  for (const auto& [name, value] : state_.hyper.changed()) add_scalar(name, value);
+  if (at.bad_steps > 0) add_scalar("bad_steps", static_cast<double>(at.bad_steps));
+  if (at.returns > 0) add_scalar("returns", static_cast<double>(at.returns));
+  if (at.overflow_steps > 0) add_scalar("overflow_steps", static_cast<double>(at.overflow_steps));
 }
 
 Checkpoint Trainer::checkpoint() const {

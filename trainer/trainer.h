@@ -87,8 +87,8 @@ class Trainer {
   std::string signal_of_all(bool failed);
   void end_data(const std::string& signal, bool failed);
   void check_schedule() const;
-  void tell_of_schedule() const;
-  void tell_of_skipped() const;
+  void log_schedule() const;
+  void warn_skipped_samples() const;
   /// Returns the batches of a step and sets `at` to the position after them; empty if a signal
   /// arrived first.
   std::vector<Batch> next_batches(Position& at);

@@ -54,13 +54,13 @@ TrainingStep::TrainingStep(Detector& model, const TrainOptions& train,
   buckets_.emplace(model.parameters(), *sync_, precision_type(train.gradient_type));
 }
 
-void TrainingStep::start_alike() {
-  take_chiefs_values(cluster_, named_values(model_), "the model");
-  take_chiefs_values(cluster_, optimizer_->state(), "the optimizer");
+void TrainingStep::broadcast_initial_state() {
+  broadcast_values(cluster_, named_values(model_), "the model");
+  broadcast_values(cluster_, optimizer_->state(), "the optimizer");
   model_.parameters_changed();
 }
 
-void TrainingStep::check_alike() const {
+void TrainingStep::check_ranks_equal() const {
   check_same_values(cluster_, named_values(model_), "the model");
 }
 
@@ -152,11 +152,11 @@ std::string TrainingStep::sum_gradients(StepPasses& passes) {
   StepPasses::Pass sync(passes, 0, StepPasses::sync);
   auto gradients = buckets_->finish();
   sync.end();
-  buckets_->hand_out(std::string(gradients.size(), '1'));
+  buckets_->set_gradients(std::string(gradients.size(), '1'));
   return gradients;
 }
 
-StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
+StepReport TrainingStep::combine_reports(std::vector<StepReport> mine, bool moved) {
   mine[0].statistics_alone = moved && cut_.images > 0 && !moves_sums_;
   if (moved && cluster_.is_chief()) mine[0].statistics = statistics_.bytes();
   auto all = over_all_ranks(cluster_, std::move(mine), model_.title());
@@ -164,7 +164,7 @@ StepReport TrainingStep::shared(std::vector<StepReport> mine, bool moved) {
     throw Error(model_.title() +
                 " keeps running statistics of single micro-batches, which would depend on the rank "
                 "that computes them; set train.micro_batch = 0");
-  if (buckets_) buckets_->hand_out(all.gradients);
+  if (buckets_) buckets_->set_gradients(all.gradients);
   if (cluster_.is_chief()) return all;
   if (!all.statistics.empty())
     statistics_.set(all.statistics);
@@ -191,8 +191,8 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   auto [reports, moved] = numbers.read();
   reports[0].gradients = std::move(gradients);
   StepEnd end;
-  passes.tell(end);
-  const auto report = shared(std::move(reports), moved);
+  passes.fill_times(end);
+  const auto report = combine_reports(std::move(reports), moved);
 
   const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {
     end.scalars.push_back({std::move(name), value, kind});

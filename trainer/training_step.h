@@ -50,10 +50,10 @@ class TrainingStep {
 
   /// Broadcasts the model and optimizer state of rank 0; call before the first step. Throws Error
   /// if names or shapes differ.
-  void start_alike();
+  void broadcast_initial_state();
 
   /// Throws Error naming rank and tensor if the ranks do not have the same model.
-  void check_alike() const;
+  void check_ranks_equal() const;
 
   /// Takes one step at learning rate `lr` over all `batches` of every rank, cut into micro-batches
   /// (cut_into_micro_batches). Each micro-batch is computed alone. Gradients of a rank are summed
@@ -101,7 +101,7 @@ class TrainingStep {
   std::string sum_gradients(StepPasses& passes);
   /// Returns the report over all micro-batches of all ranks. Ranks take the running statistics of
   /// rank 0, and keep the gradients of those parameters that have one on any rank.
-  StepReport shared(std::vector<StepReport> mine, bool moved);
+  StepReport combine_reports(std::vector<StepReport> mine, bool moved);
 
   Detector& model_;
   const Cluster& cluster_;

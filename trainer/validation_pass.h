@@ -33,7 +33,7 @@ struct PassWatch {
   /// Called often, also while waiting for data.
   std::function<bool()> cancelled = [] { return false; };
   /// Called after each batch.
-  std::function<void()> moves = [] {};
+  std::function<void()> report_progress = [] {};
   /// Receives the flow of a cancelled pass; nullptr = the flow is destroyed at once.
   CancelledFlows* leftovers = nullptr;
 };
@@ -52,7 +52,7 @@ inline bool go_through(std::unique_ptr<DataFlow<Batch>> flow, const PassWatch& w
     const auto batch = flow->next();
     if (!batch) return true;
     const bool wants_more = take(batch->value);
-    watch.moves();
+    watch.report_progress();
     if (!wants_more) return true;
   }
 }

@@ -126,7 +126,7 @@ void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, b
       [this, &model, &data, &state, &cluster, waits, joins, run = settings_.run,
        files = files(state, of)](const auto& cancelled) mutable -> std::optional<DetectorScores> {
     run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
-    if (waits) run.watch.moves = [&state] { state.moves(); };
+    if (waits) run.watch.report_progress = [&state] { state.report_progress(); };
     if (waits && state.is_chief)
       run.so_far = RunningApLog(images_per_rank(data, run, cluster), kApPause);
     auto part = std::make_unique<DetectorEvaluation>(data.split, run);

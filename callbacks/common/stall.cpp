@@ -29,14 +29,14 @@ std::string data_text(const FlowReport& report) {
 bool StallWatch::sees(const Activity::Now& now, Clock::time_point at) {
   if (!looked_ || at - *looked_ > limit_ / 2) awake_ = at;
   looked_ = at;
-  if (stalled_ || at - std::max(now.moved, awake_) < limit_) return false;
-  stalled_ = now.moved;
+  if (stalled_ || at - std::max(now.last_progress, awake_) < limit_) return false;
+  stalled_ = now.last_progress;
   return true;
 }
 
 std::optional<Clock::duration> StallWatch::ended(const Activity::Now& now) {
-  if (!stalled_ || now.moved == *stalled_) return std::nullopt;
-  const auto length = now.moved - *stalled_;
+  if (!stalled_ || now.last_progress == *stalled_) return std::nullopt;
+  const auto length = now.last_progress - *stalled_;
   stalled_.reset();
   return length;
 }

@@ -114,7 +114,7 @@ int eval_on(const Cluster& cluster, const EvalArguments& arguments) {
     run.so_far = [&, all, ap = RunningAp(kApPause),
                   log = RunningApLog(all, kApPause)](const coco::Evaluator& boxes) mutable {
       if (!shows_progress()) return log(boxes);
-      ap.look(boxes);
+      ap.update_if_due(boxes);
       progress->show(static_cast<std::int64_t>(boxes.images()), ap.text());
     };
     progress.emplace("image", 0, all);

@@ -183,7 +183,7 @@ class NcclGradientSync final : public GradientSync {
   }
 
   std::chrono::duration<double> timeout() const {
-    return std::chrono::duration<double>(world_.patience());
+    return std::chrono::duration<double>(world_.timeout());
   }
 
   [[noreturn]] void fail(const char* what, const std::string& why) {

@@ -68,7 +68,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
   double step_s = 0, sync_s = 0, least_sync_s = 0, cpu_s = 0, steps = 0;
   {
     TrainingStep step(*detector, recipe.train, recipe.optimizer, cluster);
-    step.start_alike();
+    step.broadcast_initial_state();
     LossScale scale;
     for (std::int64_t i = 0; i < recipe.train.max_steps; ++i) {
       const auto batch = flow->next()->value;

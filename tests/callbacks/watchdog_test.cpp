@@ -75,8 +75,8 @@ TEST(Activity, KeepsActivityOnProgress) {
   activity.begin("step", "works");
   const auto begun = activity.now();
   EXPECT_TRUE(comes_to([&] {
-    activity.moves();
-    return activity.now().moved > begun.moved;
+    activity.report_progress();
+    return activity.now().last_progress > begun.last_progress;
   }));
   EXPECT_EQ(activity.now().since, begun.since);
 }

@@ -63,7 +63,7 @@ int run(const Cluster& cluster, const std::string& folder, const std::string& wh
         std::int64_t steps) {
   std::ofstream(fmt::format("{}/pid-{}", folder, cluster.rank())) << ::getpid();
   if (cluster.is_chief()) std::ofstream(folder + "/record.json") << "{}";
-  cluster.set_patience(2);
+  cluster.set_timeout(2);
   const RankEvents events(cluster, folder);
   Fault fault{what, cluster.rank() == cluster.size() - 1};
   comes_late = what == "slow";

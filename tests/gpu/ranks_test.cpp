@@ -123,7 +123,7 @@ std::vector<double> train(const Cluster& all, at::Device device) {
   const auto model =
       small_detector("maskrcnn", kFewRegions + "mask.conv_dim = 8\n", "frozen_bn", device);
   TrainingStep step(*model, {}, {.clip_norm = 0}, all);
-  step.start_alike();
+  step.broadcast_initial_state();
   const auto whole = four_images();
   const auto own = whole.size() / static_cast<std::size_t>(all.size());
   const auto batch = part_of(whole, own * static_cast<std::size_t>(all.rank()), own);
@@ -133,7 +133,7 @@ std::vector<double> train(const Cluster& all, at::Device device) {
     for (const auto& [name, value, kind] :
          step({&batch, 1}, {.seed = 3, .step = i}, 0.01, scale).scalars)
       if (name == "loss") losses.push_back(value);
-  step.check_alike();
+  step.check_ranks_equal();
   return losses;
 }
 

@@ -28,7 +28,7 @@ Trained train(const Cluster& all, const SmallKind& kind, const std::string& norm
   options.micro_batch = 1;
   const auto model = small_detector(kind.name, kind.more, norm, device);
   TrainingStep step(*model, options, {}, all);
-  step.start_alike();
+  step.broadcast_initial_state();
   const auto own = 4 / static_cast<std::size_t>(all.size());
   const auto batch = part_of(four_images(), own * static_cast<std::size_t>(all.rank()), own);
   Trained result;

@@ -44,7 +44,7 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
   at::set_num_threads(1);  // ranks share the cores
   const auto model = small_detector(one.kind, one.more, one.norm);
   TrainingStep step(*model, {}, one.optimizer, all);
-  step.start_alike();
+  step.broadcast_initial_state();
   std::vector<Batch> batches;
   const auto whole = four_images();
   const auto own = whole.size() / one.parts / static_cast<std::size_t>(all.size());
@@ -57,7 +57,7 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
     scalars.push_back(
         step(batches, {.seed = 3, .step = i, .metrics = &metrics}, 0.01, scale).scalars);
   }
-  step.check_alike();
+  step.check_ranks_equal();
   return scalars;
 }
 

@@ -251,13 +251,13 @@ TEST(CheckpointHolds, LastUntilLastHandleIsGone) {
 TEST(CheckpointHolds, LastUntilNewerCheckpointIsComplete) {
   CheckpointHolds holds;
   auto hold = holds.hold(3);
-  holds.taken();
+  holds.on_taken();
   hold.reset();
-  holds.whole();
+  holds.on_written();
   EXPECT_TRUE(holds.is_held(3)) << "who resumes from the newest checkpoint asks for it again";
-  holds.taken();
+  holds.on_taken();
   EXPECT_TRUE(holds.is_held(3)) << "the next one may never become whole";
-  holds.whole();
+  holds.on_written();
   EXPECT_FALSE(holds.is_held(3));
 }
 

@@ -73,7 +73,7 @@ struct Diverging {
     Trainer trainer(plan, std::move(list));
     auto newest = newest_checkpoint(checkpoints());
     if (newest && diverged) {
-      take_another_way(newest->at, *diverged, plan.train);
+      change_after_return(newest->at, *diverged, plan.train);
       returned_to.push_back(newest->at.returned_to);
     } else if (newest) {
       count_returns_anew(*newest, parse_config(config, "test.toml"));
@@ -87,7 +87,7 @@ struct Diverging {
     while (ended.diverged) {
       end = ended.at;
       PoisonedDetector unused;
-      give_up_diverged_checkpoints(checkpoints(), ended.at, plan(unused).train);
+      remove_diverged_checkpoints(checkpoints(), ended.at, plan(unused).train);
       ended = start(ended.at);
     }
     end = ended.at;
@@ -143,7 +143,7 @@ TEST(Divergence, ResumesFurtherBackUntilStepSucceeds) {
       ended_at = trainer.run().at.step;
     } catch (const Diverged& end) {
       diverged_at = end.at.step;
-      give_up_for_resume(scratch / "run/checkpoints", end.at);
+      remove_diverged_for_resume(scratch / "run/checkpoints", end.at);
     }
   }
   EXPECT_EQ(diverged_at, 16);

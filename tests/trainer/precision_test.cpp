@@ -83,20 +83,20 @@ TEST(Precision, EndsWithGuard) {
 TEST(LossScale, HalvesAtOnceAndDoublesLater) {
   LossScale scale;
   EXPECT_TRUE(scale.shrink());
-  EXPECT_EQ(scale.factor, LossScale::kFirst / 2);
-  for (std::int64_t i = 1; i < LossScale::kPatience; ++i) scale.grow();
-  EXPECT_EQ(scale.factor, LossScale::kFirst / 2);
+  EXPECT_EQ(scale.factor, LossScale::kInitial / 2);
+  for (std::int64_t i = 1; i < LossScale::kGrowthInterval; ++i) scale.grow();
+  EXPECT_EQ(scale.factor, LossScale::kInitial / 2);
   scale.grow();
-  EXPECT_EQ(scale.factor, LossScale::kFirst);
+  EXPECT_EQ(scale.factor, LossScale::kInitial);
 }
 
 TEST(LossScale, StaysWithinBounds) {
   LossScale scale;
   while (scale.shrink()) {
   }
-  EXPECT_EQ(scale.factor, LossScale::kLeast);
-  for (std::int64_t i = 0; i < 40 * LossScale::kPatience; ++i) scale.grow();
-  EXPECT_EQ(scale.factor, LossScale::kMost);
+  EXPECT_EQ(scale.factor, LossScale::kMin);
+  for (std::int64_t i = 0; i < 40 * LossScale::kGrowthInterval; ++i) scale.grow();
+  EXPECT_EQ(scale.factor, LossScale::kMax);
 }
 
 /// A training in fp16. With a slope of 6, the loss scales 65536, 32768 and 16384 overflow and 8192
@@ -144,7 +144,7 @@ TEST(LossScale, StaticNeverChanges) {
     const auto end = Trainer(half.plan, {}).run();
     EXPECT_EQ(end.at.bad_steps + end.at.overflow_steps, 0);
     // the initial value of the search, unused
-    EXPECT_EQ(end.at.loss_scale.factor, LossScale::kFirst);
+    EXPECT_EQ(end.at.loss_scale.factor, LossScale::kInitial);
     return half.weight();
   };
   EXPECT_LT(train(1024), 1);

@@ -111,7 +111,7 @@ struct Steps {
 
   void run() {
     TrainingStep step(model, train, optimizer, all);
-    step.start_alike();
+    step.broadcast_initial_state();
     const auto own = kImages / parts / all.size();
     for (std::int64_t i = 0; i < count; ++i) {
       std::vector<Batch> batches;
@@ -120,7 +120,7 @@ struct Steps {
       Metrics metrics;
       ends.push_back(step(batches, {.seed = 5, .step = i, .metrics = &metrics}, 0.1, scale));
     }
-    step.check_alike();
+    step.check_ranks_equal();
     for (const auto& [name, value] : named_values(model)) values.emplace_back(name, value.clone());
     for (const auto& [name, value] : step.optimizer().state())
       values.emplace_back(name, value.clone());
@@ -169,7 +169,7 @@ TEST(RanksStep, FindsLossScaleOfOneProcess) {
   together.model.factor = alone.model.factor = 1e35;
   together.run();
   alone.run();
-  EXPECT_LT(together.scale.factor, LossScale::kFirst);
+  EXPECT_LT(together.scale.factor, LossScale::kInitial);
   EXPECT_EQ(together.scale.factor, alone.scale.factor);
   for (std::size_t i = 0; i < alone.ends.size(); ++i)
     EXPECT_EQ(together.ends[i].rejected, alone.ends[i].rejected);
@@ -317,7 +317,7 @@ TEST(GradientBuckets, GiveSameSumsForAnySize) {
       if (cluster->rank() > 0) {
         EXPECT_EQ(present[static_cast<std::size_t>(cluster->rank())], '0');
       }
-      buckets.hand_out("11101");
+      buckets.set_gradients("11101");
       EXPECT_FALSE(values[3].grad().defined());
       for (std::int64_t i = 0; i < 5; ++i) {
         if (i == 3) continue;
@@ -335,7 +335,7 @@ TEST(GradientBuckets, GiveSameSumsForAnySize) {
 
 TEST(ShareValues, BroadcastsValuesOfRank0) {
   const auto value = at::full({2, 3}, 0.5 + static_cast<double>(cluster->rank()));
-  take_chiefs_values(*cluster, {{"a", value}}, "the model");
+  broadcast_values(*cluster, {{"a", value}}, "the model");
   EXPECT_TRUE(same(value, at::full({2, 3}, 0.5)));
 }
 
@@ -349,7 +349,7 @@ TEST(ShareValues, ReportsRankAndTensorThatDiffer) {
               }),
               AllOf(HasSubstr(cluster->name(1)), HasSubstr("values in 'b' of the model")));
   const NamedTensors values = {{"a", at::zeros({2 + (cluster->rank() == 1)})}};
-  EXPECT_THAT(message_of([&] { take_chiefs_values(*cluster, values, "the model"); }),
+  EXPECT_THAT(message_of([&] { broadcast_values(*cluster, values, "the model"); }),
               AllOf(HasSubstr(cluster->name(1)), HasSubstr("shape for 'a' of the model")));
 }
 

@@ -38,7 +38,7 @@ TEST_F(StatusWriting, FollowsTraining) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
   ASSERT_TRUE(comes_to_be_written_after(0));
   activity_.begin("data", "waits for data");
-  activity_.stands({.step = 3, .total_steps = 9, .progress = 0.5, .images = 12}, 4);
+  activity_.set_progress({.step = 3, .total_steps = 9, .epochs = 0.5, .images = 12}, 4);
   activity_.set_metrics({{"loss", 0.25}});
   const auto before = wall_clock();
   ASSERT_TRUE(comes_to_be_written_after(before));

@@ -157,8 +157,8 @@ fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
 
 std::int64_t step_of(const fs::path& checkpoint) {
   const auto name = checkpoint.filename().string();
-  constexpr std::size_t kMostDigits = 18;  // number of digits that fits into a std::int64_t
-  if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMostDigits ||
+  constexpr std::size_t kMaxDigits = 18;  // number of digits that fits into a std::int64_t
+  if (!name.starts_with("step-") || name.size() == 5 || name.size() > 5 + kMaxDigits ||
       name.find_first_not_of("0123456789", 5) != std::string::npos)
     return -1;
   return std::stoll(name.substr(5));

@@ -28,9 +28,9 @@ class CheckpointHolds {
     return at_newest_.contains(step) || held().contains(step);
   }
 
-  /// Call taken() when a checkpoint is taken, and whole() when it has been written.
-  void taken() { at_next_ = held(); }
-  void whole() { at_newest_ = at_next_; }
+  /// Call on_taken() when a checkpoint is taken, and on_written() when it has been written.
+  void on_taken() { at_next_ = held(); }
+  void on_written() { at_newest_ = at_next_; }
 
  private:
   std::set<std::int64_t> held() const {

@@ -68,10 +68,10 @@ std::string to_text(const Checkpoint& checkpoint) {
 }
 
 void set_from_text(Checkpoint& checkpoint, const std::string& text) {
-  const auto told = json::parse(text);
-  told.at("callbacks").get_to(checkpoint.callbacks);
+  const auto parsed = json::parse(text);
+  parsed.at("callbacks").get_to(checkpoint.callbacks);
   checkpoint.latest.clear();
-  for (const auto& [name, value] : told.at("latest").items())  // JSON has no NaN
+  for (const auto& [name, value] : parsed.at("latest").items())  // JSON has no NaN
     checkpoint.latest[name] = value.is_null() ? std::nan("") : value.get<double>();
 }
 

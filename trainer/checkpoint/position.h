@@ -8,26 +8,26 @@
 namespace millrace {
 
 /// Loss scale of fp16 and the search for it: halved when gradients overflow (that step is skipped),
-/// doubled after kPatience good steps in a row. Part of a checkpoint.
+/// doubled after kGrowthInterval good steps in a row. Part of a checkpoint.
 struct LossScale {
-  static constexpr double kFirst = 65536, kLeast = 1, kMost = 16777216;
-  static constexpr std::int64_t kPatience = 2000;
+  static constexpr double kInitial = 65536, kMin = 1, kMax = 16777216;
+  static constexpr std::int64_t kGrowthInterval = 2000;
 
-  double factor = kFirst;
+  double factor = kInitial;
   std::int64_t good_steps = 0;  // good steps since the last change of `factor`
 
   /// Call after a step whose gradients were finite.
   void grow() {
-    if (++good_steps < kPatience) return;
+    if (++good_steps < kGrowthInterval) return;
     good_steps = 0;
-    if (factor < kMost) factor *= 2;
+    if (factor < kMax) factor *= 2;
   }
 
   /// Call after a step whose gradients were not finite. Returns false if the scale is at its
   /// minimum, so that the scale is not the cause.
   bool shrink() {
     good_steps = 0;
-    if (factor <= kLeast) return false;
+    if (factor <= kMin) return false;
     factor /= 2;
     return true;
   }

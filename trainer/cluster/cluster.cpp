@@ -31,7 +31,7 @@ const Cluster& Cluster::alone() {
 }
 
 int Cluster::run(const std::function<int(const Cluster&)>& work) {
-  return MpiWorld::is_here() ? run_with_world(work) : work(alone());
+  return MpiWorld::is_mpi_process() ? run_with_world(work) : work(alone());
 }
 
 int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
@@ -94,8 +94,8 @@ std::vector<double> Cluster::numbers(std::string_view what, std::span<const doub
   return numbers;
 }
 
-void Cluster::set_patience(double seconds) const {
-  if (world_) world_->set_patience(seconds);
+void Cluster::set_timeout(double seconds) const {
+  if (world_) world_->set_timeout(seconds);
 }
 
 void Cluster::set_ending() const {

@@ -15,7 +15,7 @@ class MpiWorld;
 
 /// One of the processes that mpirun or srun started together, or the only process. Its exchanges
 /// are small. Every rank makes the same calls in the same order, on one thread. A call that some
-/// rank does not make times out (see `set_patience`): the missing ranks are logged and all
+/// rank does not make times out (see `set_timeout`): the missing ranks are logged and all
 /// processes end.
 class Cluster {
  public:
@@ -60,7 +60,7 @@ class Cluster {
   double waited_s() const { return waited_s_; }
 
   /// Sets the timeout in seconds; 600 by default.
-  void set_patience(double seconds) const;
+  void set_timeout(double seconds) const;
   /// Call when all ranks have agreed to end: a signal then no longer shortens the timeout.
   void set_ending() const;
   /// Sets the position of this rank for messages, such as "step 12".

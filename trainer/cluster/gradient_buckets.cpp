@@ -191,7 +191,7 @@ std::string GradientBuckets::finish() {
   return present;
 }
 
-void GradientBuckets::hand_out(const std::string& present) const {
+void GradientBuckets::set_gradients(const std::string& present) const {
   for (std::size_t i = 0; i < slots_.size(); ++i)
     slots_[i].value.mutable_grad() = present[i] == '1' ? slots_[i].sum : at::Tensor();
 }

@@ -74,7 +74,7 @@ class GradientBuckets {
 
   /// Sets the sums as gradients of the parameters with a '1', in place; removes the gradients of
   /// the others.
-  void hand_out(const std::string& present) const;
+  void set_gradients(const std::string& present) const;
 
   std::size_t count() const { return buckets_.size(); }
 

@@ -22,13 +22,13 @@
 namespace millrace {
 namespace {
 
-constexpr int kRollCall = 1;        // MPI tag
-constexpr double kRollCallS = 1;    // timeout for answers
-constexpr double kTellableS = 0.1;  // seconds; a longer wait is shown to other threads
+constexpr int kQueryTag = 1;          // MPI tag
+constexpr double kQueryTimeoutS = 1;  // timeout for answers
+constexpr double kShownWaitS = 0.1;   // seconds; a longer wait is shown to other threads
 // Seconds from a signal to the warning; mpirun kills a second after the signal.
 constexpr double kNoticeAfterSignalS = 0.3;
 // Timeout in seconds, enough for work that only one rank does.
-constexpr double kPatienceAfterSignalS = 120;
+constexpr double kTimeoutAfterSignalS = 120;
 constexpr std::size_t kAnswer = 512;  // bytes per answer
 
 /// A message of the first exchange of a gather, which also contains a short text.
@@ -61,7 +61,7 @@ void check_mpi(int code, std::string_view what) {
   throw Error(fmt::format("{}: MPI reported: {}", what, std::string_view(text.data(), length)));
 }
 
-bool MpiWorld::is_here() {
+bool MpiWorld::is_mpi_process() {
   const auto started = environment("OMPI_COMM_WORLD_SIZE");
   if (!started.empty()) return started != "1";
   const auto tasks = environment("SLURM_STEP_NUM_TASKS");  // set by srun; unset in a batch script
@@ -97,7 +97,7 @@ MpiWorld::MpiWorld() {
             "exchanging the hosts' names");
   for (std::size_t i = 0; i < all.size(); i += mine.size()) hosts_.emplace_back(all.data() + i);
   agreements_ = communicator();
-  roll_call_ = communicator();
+  queries_ = communicator();
 }
 
 MpiWorld::~MpiWorld() {
@@ -226,52 +226,52 @@ void MpiWorld::wait(std::span<MPI_Request> requests, std::string_view what) {
         what);
     if (done) return;
     const auto waited = seconds_since(since);
-    if (!seen && waited > kTellableS) seen.emplace(*this, what, since);
-    if (waited > patience_s_) give_up(what, fmt::format("after {}", duration_text(waited)));
+    if (!seen && waited > kShownWaitS) seen.emplace(*this, what, since);
+    if (waited > timeout_s_) abort_wait(what, fmt::format("after {}", duration_text(waited)));
     if (const auto signal = StopSignals::received(); !signal.empty() && !is_ending_) {
       const auto after = std::min(waited, StopSignals::seconds_ago());
       if (after > kNoticeAfterSignalS && !std::exchange(noticed, true))
         log_warning("received {} while waiting for the other ranks in '{}' of {}", signal, what,
                     place());
-      if (after > kPatienceAfterSignalS)
-        give_up(what, fmt::format("{} after {}", duration_text(after), signal));
+      if (after > kTimeoutAfterSignalS)
+        abort_wait(what, fmt::format("{} after {}", duration_text(after), signal));
     }
     pause(waited);
   }
 }
 
 /// Returns what each waiting rank waits for.
-std::map<int, std::string> MpiWorld::roll_call(const std::string& here) {
+std::map<int, std::string> MpiWorld::query_waiting_ranks(const std::string& here) {
   std::array<char, kAnswer> mine{};
   here.copy(mine.data(), mine.size() - 1);
   std::vector<MPI_Request> sent(static_cast<std::size_t>(size_), MPI_REQUEST_NULL);
   for (int to = 0; to < size_; ++to)
     if (to != rank_)
-      MPI_Isend(mine.data(), mine.size(), MPI_CHAR, to, kRollCall, roll_call_,
+      MPI_Isend(mine.data(), mine.size(), MPI_CHAR, to, kQueryTag, queries_,
                 &sent[static_cast<std::size_t>(to)]);
   std::map<int, std::string> answers = {{rank_, here}};
   const auto since = Clock::now();
-  while (std::ssize(answers) < size_ && seconds_since(since) < kRollCallS) {
+  while (std::ssize(answers) < size_ && seconds_since(since) < kQueryTimeoutS) {
     int is_there = 0;
     MPI_Status status;
-    MPI_Iprobe(MPI_ANY_SOURCE, kRollCall, roll_call_, &is_there, &status);
+    MPI_Iprobe(MPI_ANY_SOURCE, kQueryTag, queries_, &is_there, &status);
     if (!is_there) {
       pause(seconds_since(since));
       continue;
     }
     std::array<char, kAnswer> answer{};
-    MPI_Recv(answer.data(), answer.size(), MPI_CHAR, status.MPI_SOURCE, kRollCall, roll_call_,
+    MPI_Recv(answer.data(), answer.size(), MPI_CHAR, status.MPI_SOURCE, kQueryTag, queries_,
              MPI_STATUS_IGNORE);
     answers[status.MPI_SOURCE] = answer.data();
   }
   return answers;
 }
 
-void MpiWorld::give_up(std::string_view what, const std::string& why) {
-  const std::lock_guard lock(giving_up_);  // only the first of several threads reports
+void MpiWorld::abort_wait(std::string_view what, const std::string& why) {
+  const std::lock_guard lock(aborting_);  // only the first of several threads reports
   const auto here = fmt::format("'{}' of {}", what, place());
   write_last_events(fmt::format("gave up waiting in {} {}", here, why));
-  const auto answers = roll_call(here);
+  const auto answers = query_waiting_ranks(here);
   std::vector<std::string> missing, elsewhere;
   for (int other = 0; other < size_; ++other) {
     const auto answer = answers.find(other);

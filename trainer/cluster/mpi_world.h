@@ -26,7 +26,7 @@ class MpiWorld {
  public:
   /// Returns true if mpirun or srun started this process together with others. Throws ConfigError
   /// for srun without PMIx.
-  static bool is_here();
+  static bool is_mpi_process();
 
   /// Throws Error if MPI lacks a required feature.
   MpiWorld();
@@ -70,8 +70,8 @@ class MpiWorld {
   /// Ends all ranks immediately.
   [[noreturn]] void abort(int exit_code);
 
-  void set_patience(double seconds) { patience_s_ = seconds; }
-  double patience() const { return patience_s_; }
+  void set_timeout(double seconds) { timeout_s_ = seconds; }
+  double timeout() const { return timeout_s_; }
   void set_ending() { is_ending_ = true; }
   void set_place(std::string place);
 
@@ -99,14 +99,14 @@ class MpiWorld {
   class Wait;
   std::string place();
   std::string place_or_start() const { return place_.empty() ? "the start" : place_; }
-  [[noreturn]] void give_up(std::string_view what, const std::string& why);
-  std::map<int, std::string> roll_call(const std::string& here);
+  [[noreturn]] void abort_wait(std::string_view what, const std::string& why);
+  std::map<int, std::string> query_waiting_ranks(const std::string& here);
 
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
   std::vector<std::string> hosts_;  // host names by rank
-  MPI_Comm agreements_ = MPI_COMM_NULL, roll_call_ = MPI_COMM_NULL;
+  MPI_Comm agreements_ = MPI_COMM_NULL, queries_ = MPI_COMM_NULL;
   std::vector<MPI_Comm> communicators_;
-  std::atomic<double> patience_s_ = 600;
+  std::atomic<double> timeout_s_ = 600;
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;             // guards the next three members
   std::string place_;            // position of the rank, e.g. "step 12"
@@ -114,7 +114,7 @@ class MpiWorld {
   /// Number of exchanges begun so far, by name.
   std::map<std::string, std::int64_t, std::less<>> exchanges_;
   std::atomic<std::int64_t> sent_ = 0, received_ = 0;
-  std::mutex giving_up_;
+  std::mutex aborting_;
 };
 
 /// Throws Error with MPI's message unless `code` is MPI_SUCCESS; `what` names the call.

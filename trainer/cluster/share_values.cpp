@@ -15,8 +15,8 @@ namespace {
 
 /// Compares `digest_of` each tensor with that of rank 0.
 template <class DigestOf>
-void check_alike(const Cluster& cluster, const NamedTensors& values, const std::string& what,
-                 const char* difference, DigestOf digest_of) {
+void check_equal_digests(const Cluster& cluster, const NamedTensors& values,
+                         const std::string& what, const char* difference, DigestOf digest_of) {
   std::vector<std::uint64_t> mine;
   for (const auto& [name, value] : values) mine.push_back(digest_of(name, value));
   const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
@@ -55,14 +55,14 @@ void set_bytes(at::TensorList tensors, std::string_view bytes) {
   }
 }
 
-void take_chiefs_values(const Cluster& cluster, const NamedTensors& values,
-                        const std::string& what) {
+void broadcast_values(const Cluster& cluster, const NamedTensors& values, const std::string& what) {
   if (cluster.size() == 1) return;
-  check_alike(cluster, values, what, "has another name, type or shape for",
-              [](const std::string& name, const at::Tensor& value) {
-                const auto type = static_cast<std::int64_t>(value.scalar_type());
-                return digest(value.sizes().vec(), digest(type, digest(name.data(), name.size())));
-              });
+  check_equal_digests(cluster, values, what, "has another name, type or shape for",
+                      [](const std::string& name, const at::Tensor& value) {
+                        const auto type = static_cast<std::int64_t>(value.scalar_type());
+                        return digest(value.sizes().vec(),
+                                      digest(type, digest(name.data(), name.size())));
+                      });
   for (const auto& [name, value] : values) {
     const auto chiefs =
         cluster.broadcast("values of rank 0", cluster.is_chief() ? bytes_of({value}) : "");
@@ -73,11 +73,11 @@ void take_chiefs_values(const Cluster& cluster, const NamedTensors& values,
 void check_same_values(const Cluster& cluster, const NamedTensors& values,
                        const std::string& what) {
   if (cluster.size() == 1) return;
-  check_alike(cluster, values, what, "has other values in",
-              [](const std::string&, const at::Tensor& value) {
-                const auto bytes = bytes_of({value});
-                return digest(bytes.data(), bytes.size());
-              });
+  check_equal_digests(cluster, values, what, "has other values in",
+                      [](const std::string&, const at::Tensor& value) {
+                        const auto bytes = bytes_of({value});
+                        return digest(bytes.data(), bytes.size());
+                      });
 }
 
 }  // namespace millrace

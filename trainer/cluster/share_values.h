@@ -10,8 +10,7 @@ namespace millrace {
 
 /// Broadcasts the values of rank 0. `what` names them in messages, e.g. "the model". Throws Error
 /// naming rank and tensor, and changes nothing, if names or shapes differ.
-void take_chiefs_values(const Cluster& cluster, const NamedTensors& values,
-                        const std::string& what);
+void broadcast_values(const Cluster& cluster, const NamedTensors& values, const std::string& what);
 
 /// Throws Error naming rank and tensor if a rank's values differ from those of rank 0 in any bit.
 void check_same_values(const Cluster& cluster, const NamedTensors& values, const std::string& what);

@@ -19,9 +19,10 @@ inline auto members(BatchSize& size) {
                   size.ids);
 }
 
-inline auto members(StepWish& wish) {
-  return std::tie(wish.stop, wish.signal, wish.figures, wish.checkpoint, wish.data_place,
-                  wish.waited_s, wish.busy_s, wish.hyper, wish.batches);
+inline auto members(StepProposal& proposal) {
+  return std::tie(proposal.stop, proposal.signal, proposal.figures, proposal.checkpoint,
+                  proposal.data_place, proposal.waited_s, proposal.busy_s, proposal.hyper,
+                  proposal.batches);
 }
 
 namespace {
@@ -68,7 +69,7 @@ void count_objects(const Batch& batch, BatchSize& size) {
   }
 }
 
-constexpr double kShareTold = 0.05;  // minimum share of the time that is reported
+constexpr double kMinReportedShare = 0.05;  // minimum share of the time that is reported
 
 }  // namespace
 
@@ -83,12 +84,12 @@ std::vector<BatchSize> sizes_of(std::span<const Batch> batches, bool with_ids) {
   return sizes;
 }
 
-StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish) {
+StepAgreement agree_on_step(const Cluster& cluster, const StepProposal& proposal) {
   StepAgreement agreement;
   double longest = -1, shortest = 0;
   std::uint64_t first_place = 0;
   std::vector<Sizes> sizes;
-  for (auto& theirs : gather_values(cluster, "agreement on the step", wish)) {
+  for (auto& theirs : gather_values(cluster, "agreement on the step", proposal)) {
     auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = theirs;
     const auto rank = std::ssize(sizes);
     if (agreement.stop.empty() && !stop.empty())
@@ -128,7 +129,7 @@ std::optional<std::string> Stragglers::add(const StepAgreement& step, const Clus
       lost_, {}, [](const auto& of_rank) { return of_rank.second.all_s; });
   began_ = now;
   lost_.clear();
-  if (longest.second.all_s < kShareTold * seconds) return std::nullopt;
+  if (longest.second.all_s < kMinReportedShare * seconds) return std::nullopt;
   return fmt::format(
       "in the last {} the other ranks waited longest for {}: {}, including {} for its data",
       duration_text(seconds), cluster.name(longest.first), duration_text(longest.second.all_s),

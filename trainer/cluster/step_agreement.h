@@ -35,7 +35,7 @@ struct StepPlace {
 };
 
 /// The input of one rank to the agreement.
-struct StepWish {
+struct StepProposal {
   std::string stop = {};         // reason to end training here; empty = continue
   int signal = 0;                // stop signal; 0 = none
   bool figures = false;          // true = requests the detector's figures
@@ -62,7 +62,7 @@ struct StepAgreement {
 
 /// Agrees in one exchange. Throws Error if ranks run different programs, are at different positions
 /// of the data, or have different numbers of batches.
-StepAgreement agree_on_step(const Cluster& cluster, const StepWish& wish);
+StepAgreement agree_on_step(const Cluster& cluster, const StepProposal& proposal);
 
 /// Adds up how long each rank has delayed the others, and periodically reports the worst.
 class Stragglers {

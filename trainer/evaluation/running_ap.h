@@ -17,7 +17,7 @@ class RunningAp {
   explicit RunningAp(double pause_s) : pause_s_(pause_s) {}
 
   /// Computes the AP if it is due. Returns true if it did.
-  bool look(const coco::Evaluator& boxes);
+  bool update_if_due(const coco::Evaluator& boxes);
 
   /// Returns "box AP 0.412 (0.394 .. 0.430)"; empty before the first computation.
   const std::string& text() const { return text_; }

@@ -47,11 +47,11 @@ void HyperParameters::check(std::string_view name, double value) const {
 
 void HyperParameters::set(std::string_view name, double value, const std::string& by) {
   check(name, value);
-  const auto [wish, first] = wishes_.try_emplace(std::string(name), Wish{value, by});
-  if (!first && wish->second.value != value)
+  const auto [request, first] = requests_.try_emplace(std::string(name), SetRequest{value, by});
+  if (!first && request->second.value != value)
     throw Error(
         fmt::format("'{}' and '{}' both set {} at this step, to {} and {}; remove one of them",
-                    wish->second.by, by, name, wish->second.value, value));
+                    request->second.by, by, name, request->second.value, value));
 }
 
 void HyperParameters::edit(std::string_view name, double value) {
@@ -60,9 +60,9 @@ void HyperParameters::edit(std::string_view name, double value) {
 }
 
 void HyperParameters::apply() {
-  for (const auto& [name, wish] : wishes_) all_.find(name)->second.value = wish.value;
+  for (const auto& [name, request] : requests_) all_.find(name)->second.value = request.value;
   for (const auto& [name, value] : edits_) all_.find(name)->second.value = value;
-  wishes_.clear();
+  requests_.clear();
   edits_.clear();
 }
 

@@ -59,7 +59,7 @@ class HyperParameters {
     Limits limits;
     double value = initial;
   };
-  struct Wish {
+  struct SetRequest {
     double value = 0;
     std::string by;
   };
@@ -67,7 +67,7 @@ class HyperParameters {
   const Parameter& find(std::string_view name) const;
 
   std::map<std::string, Parameter, std::less<>> all_;
-  std::map<std::string, Wish, std::less<>> wishes_;
+  std::map<std::string, SetRequest, std::less<>> requests_;
   std::map<std::string, double, std::less<>> edits_;
 };
 

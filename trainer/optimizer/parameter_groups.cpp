@@ -12,10 +12,10 @@
 namespace millrace {
 namespace {
 
-/// Parameters that a rule has taken.
-struct Taken {
+/// Parameters that a rule applies to.
+struct RuleMatches {
   std::int64_t tensors = 0, values = 0;
-  bool fits = false;  // true if it matches a name, which an earlier rule may have taken
+  bool has_matched = false;  // true if it matches a name, which an earlier rule may have taken
 };
 
 /// Returns candidates for a suggested pattern: names, and their prefixes up to each dot.
@@ -41,21 +41,21 @@ std::string nearest(const Parameters& parameters, const std::string& pattern) {
   return "; known: " + joined(first);
 }
 
-void tell(const ParameterRule& rule, const Taken& taken) {
+void log_rule(const ParameterRule& rule, const RuleMatches& matches) {
   std::string how = rule.frozen ? "frozen" : fmt::format("learning rate x {}", rule.lr_factor);
   if (!rule.frozen && rule.weight_decay >= 0)
     how += fmt::format(", weight decay {}", rule.weight_decay);
-  log_info("optimizer.groups '{}': {}, {} values: {}", rule.match, counted(taken.tensors, "tensor"),
-           taken.values, how);
+  log_info("optimizer.groups '{}': {}, {} values: {}", rule.match,
+           counted(matches.tensors, "tensor"), matches.values, how);
 }
 
 /// Returns the index of the first rule that matches, or the number of rules if none does.
 std::size_t rule_of(const std::string& name, const std::vector<ParameterRule>& rules,
-                    std::vector<Taken>& taken) {
+                    std::vector<RuleMatches>& matches) {
   auto first = rules.size();
   for (std::size_t i = rules.size(); i-- > 0;) {
     if (!matches_wildcards(rules[i].match, name)) continue;
-    taken[i].fits = true;
+    matches[i].has_matched = true;
     first = i;
   }
   return first;
@@ -99,14 +99,14 @@ std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
                                              const OptimizerOptions& options) {
   const auto& rules = options.groups;
   std::vector<ParameterGroup> groups;
-  std::vector<Taken> taken(rules.size());
+  std::vector<RuleMatches> matches(rules.size());
   for (const auto& parameter : parameters) {
     if (parameter.kind == ParameterKind::buffer) continue;
-    const auto place = rule_of(parameter.name, rules, taken);
+    const auto place = rule_of(parameter.name, rules, matches);
     const auto rule = place < rules.size() ? rules[place] : ParameterRule{};
     if (place < rules.size()) {
-      taken[place].tensors += 1;
-      taken[place].values += parameter.value.numel();
+      matches[place].tensors += 1;
+      matches[place].values += parameter.value.numel();
     }
     if (rule.frozen) parameter.value.set_requires_grad(false);
     if (!parameter.trainable()) continue;
@@ -117,12 +117,13 @@ std::vector<ParameterGroup> group_parameters(const Parameters& parameters,
     group->values.push_back(parameter.value);
   }
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (taken[i].tensors == 0)
-      throw ConfigError(fmt::format(
-          "optimizer.groups: match = '{}' matches no parameter{}", rules[i].match,
-          taken[i].fits ? ", since earlier rules match all of its parameters; move it before them"
-                        : nearest(parameters, rules[i].match)));
-    tell(rules[i], taken[i]);
+    if (matches[i].tensors == 0)
+      throw ConfigError(
+          fmt::format("optimizer.groups: match = '{}' matches no parameter{}", rules[i].match,
+                      matches[i].has_matched
+                          ? ", since earlier rules match all of its parameters; move it before them"
+                          : nearest(parameters, rules[i].match)));
+    log_rule(rules[i], matches[i]);
   }
   return groups;
 }

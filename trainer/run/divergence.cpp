@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostReturns = 5;
+constexpr std::int64_t kMaxReturns = 5;
 
 /// Returns the position of a checkpoint; nullopt if it is damaged.
 std::optional<Position> position_of(const fs::path& checkpoint) try {
@@ -36,7 +36,7 @@ std::int64_t last_good_step(const Position& diverged, bool skips_data) {
 
 /// Removes the checkpoints that are newer than the newest good one up to step `last`, and returns
 /// the step of that one. If not found, removes nothing and returns nullopt.
-std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t last) {
+std::optional<std::int64_t> remove_newer_than_good(const fs::path& folder, std::int64_t last) {
   const auto all = list_checkpoints(folder);
   const auto good = std::ranges::find_if(all.rbegin(), all.rend(), [&](const auto& checkpoint) {
     if (step_of(checkpoint) > last) return false;
@@ -50,9 +50,9 @@ std::optional<std::int64_t> give_up_after(const fs::path& folder, std::int64_t l
 
 }  // namespace
 
-std::string give_up_for_resume(const fs::path& folder, const Position& diverged) {
+std::string remove_diverged_for_resume(const fs::path& folder, const Position& diverged) {
   const auto last = last_good_step(diverged, /*skips_data=*/false);
-  if (const auto good = give_up_after(folder, last))
+  if (const auto good = remove_newer_than_good(folder, last))
     return fmt::format("--resume continues from step {}, the last good checkpoint", *good);
   return fmt::format(
       "no checkpoint of step {} or earlier is left from which --resume could continue; start a new "
@@ -65,20 +65,21 @@ void go_further_back(Position& at, std::int64_t failing_step) {
   at.failing_step = std::max(at.failing_step, failing_step);
 }
 
-void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverged,
-                                  const TrainOptions& train) {
+void remove_diverged_checkpoints(const fs::path& folder, const Position& diverged,
+                                 const TrainOptions& train) {
   const auto end_with = [&](const std::string& problem) {
-    give_up_after(folder, first_bad_step(diverged) - 2);  // --resume starts from a good one
+    remove_newer_than_good(folder,
+                           first_bad_step(diverged) - 2);  // --resume starts from a good one
     throw Error(problem);
   };
-  if (diverged.returns == kMostReturns)
+  if (diverged.returns == kMaxReturns)
     end_with(
         fmt::format("training diverged again at step {}, after {} returns to earlier checkpoints: "
                     "lower optimizer.lr, set optimizer.clip_norm, or check the data; --resume with "
                     "one of these changed counts returns from 0",
-                    diverged.step, kMostReturns));
+                    diverged.step, kMaxReturns));
   const auto last = last_good_step(diverged, train.on_return == OnReturn::skip_data);
-  if (!give_up_after(folder, last))
+  if (!remove_newer_than_good(folder, last))
     end_with(
         fmt::format("training diverged at step {}, and no checkpoint of step {} or earlier is left "
                     "to return to (callbacks.checkpoint.every and keep); lower optimizer.lr, set "
@@ -86,7 +87,7 @@ void give_up_diverged_checkpoints(const fs::path& folder, const Position& diverg
                     diverged.step, last));
 }
 
-std::string take_another_way(Position& at, const Position& diverged, const TrainOptions& train) {
+std::string change_after_return(Position& at, const Position& diverged, const TrainOptions& train) {
   at.returns = diverged.returns + 1;
   at.bad_steps = diverged.bad_steps;
   at.rate_factor = diverged.rate_factor;
@@ -102,7 +103,7 @@ std::string take_another_way(Position& at, const Position& diverged, const Train
   return fmt::format(
       "training diverged at step {}; returning to step {} and continuing {} (return {} of up to "
       "{})",
-      diverged.step, at.step, change, at.returns, kMostReturns);
+      diverged.step, at.step, change, at.returns, kMaxReturns);
 }
 
 std::string count_returns_anew(Checkpoint& checkpoint, const Config& config) {

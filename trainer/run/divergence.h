@@ -19,12 +19,13 @@ namespace millrace {
 /// training has passed the failing step, each return uses an older checkpoint than the previous
 /// return. Throws Error if no checkpoint is found, or after the fifth return; --resume then
 /// continues from the newest checkpoint saved before the last good step, if there is one.
-void give_up_diverged_checkpoints(const std::filesystem::path& folder, const Position& diverged,
-                                  const TrainOptions& train);
+void remove_diverged_checkpoints(const std::filesystem::path& folder, const Position& diverged,
+                                 const TrainOptions& train);
 
 /// Removes the same checkpoints after a training that ended because it diverged, or none if no
 /// checkpoint would be left. Returns a sentence that names the step from which --resume continues.
-std::string give_up_for_resume(const std::filesystem::path& folder, const Position& diverged);
+std::string remove_diverged_for_resume(const std::filesystem::path& folder,
+                                       const Position& diverged);
 
 /// Sets the position of a checkpoint so that the next divergence returns to an earlier one, unless
 /// training passes `failing_step` before.
@@ -32,7 +33,7 @@ void go_further_back(Position& at, std::int64_t failing_step);
 
 /// Changes the position of the newest checkpoint as train.on_return requires after a return.
 /// Returns a sentence about the change.
-std::string take_another_way(Position& at, const Position& diverged, const TrainOptions& train);
+std::string change_after_return(Position& at, const Position& diverged, const TrainOptions& train);
 
 /// Resets the count of returns if `config` differs from the checkpoint's in a key that affects
 /// results, and the factor of the learning rate if the optimizer or the schedule differs. Returns a

@@ -95,7 +95,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
     status.end(end.stop_reason.empty() ? "done" : "stopped", end.stop_reason);
   } catch (const Diverged& ended) {  // on rank 0
     record->end({ended.at, kDivergence}, recorder.use());
-    log_warning("{}{}", give_up_for_resume(folder / "checkpoints", ended.at),
+    log_warning("{}{}", remove_diverged_for_resume(folder / "checkpoints", ended.at),
                 has_live_edit(recipe) ? edits_text(folder, ended.at.step) : "");
     throw;
   } catch (const ConfigError&) {  // in the first step: handled like a start that fails
@@ -106,7 +106,7 @@ RunEnd start_training(const Session& session, const RunOptions& options, Clock::
   if (record) record->end(end, use);
   if (end.diverged) {
     if (cluster.is_chief())
-      give_up_diverged_checkpoints(folder / "checkpoints", end.at, recipe.train);
+      remove_diverged_checkpoints(folder / "checkpoints", end.at, recipe.train);
     return {end, folder};
   }
   if (record)

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 17> kKept = {
 // "orte_" is set by mpirun for its ranks and differs between starts.
 constexpr std::array<std::string_view, 8> kLeftOut = {"KEY", "TOKEN",      "SECRET", "PASS",
                                                       "JWT", "CREDENTIAL", "AUTH",   "orte_"};
-constexpr auto kPatience = std::chrono::seconds(10);  // timeout for git
+constexpr auto kGitTimeout = std::chrono::seconds(10);  // timeout for git
 
 /// Returns the words of /proc/self/cmdline.
 std::vector<std::string> command_line() {
@@ -95,10 +95,10 @@ ordered_json versions() {
 
 /// Returns the output of a shell command without its last newline; nullopt if it fails or times
 /// out.
-std::optional<std::string> said_by(const std::string& command,
-                                   const std::vector<std::string>& environment) try {
+std::optional<std::string> output_of(const std::string& command,
+                                     const std::vector<std::string>& environment) try {
   ChildProcess child(command, environment);
-  const auto last = std::chrono::steady_clock::now() + kPatience;
+  const auto last = std::chrono::steady_clock::now() + kGitTimeout;
   while (!child.has_ended()) {
     if (std::chrono::steady_clock::now() > last) {
       log_warning("`{}` takes too long; record.json will not contain its output", command);
@@ -131,12 +131,12 @@ ordered_json repository_facts(const fs::path& of, const fs::path& diff) {
       "MILLRACE_GIT_OUT=" + fs::absolute(diff).string()};
   // Disables programs that the repository's own settings name.
   const std::string git = "git -C \"$MILLRACE_GIT_IN\" -c core.fsmonitor=false ";
-  const auto found = said_by(git + "rev-parse --show-toplevel HEAD 2>/dev/null", where);
+  const auto found = output_of(git + "rev-parse --show-toplevel HEAD 2>/dev/null", where);
   const auto middle = found ? found->find('\n') : std::string::npos;
   if (middle == std::string::npos) return nullptr;
   ordered_json facts = {{"folder", found->substr(0, middle)},
                         {"revision", found->substr(middle + 1)}};
-  const auto compared = said_by(
+  const auto compared = output_of(
       git + "diff HEAD --no-color --no-ext-diff --no-textconv > \"$MILLRACE_GIT_OUT\" 2>/dev/null",
       where);
   std::error_code missing;

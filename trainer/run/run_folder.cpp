@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kConfig = "config.toml";
 constexpr auto kLock = "lock";
-constexpr std::size_t kMostTold = 20;  // maximum number of folders in an error message
+constexpr std::size_t kMaxListed = 20;  // maximum number of folders in an error message
 
 /// Returns N for a folder name-N, else 0.
 long long number_of(const fs::path& folder, const std::string& name) {
@@ -135,9 +135,9 @@ std::optional<fs::path> find_run(const fs::path& output, const RunIdentity& mine
       best = folder;
   }
   if (best) return best;
-  if (others.size() > kMostTold) {
-    const auto more = others.size() - kMostTold;
-    others.resize(kMostTold);
+  if (others.size() > kMaxListed) {
+    const auto more = others.size() - kMaxListed;
+    others.resize(kMaxListed);
     others.push_back(fmt::format("and {} more", more));
   }
   if (resume == Resume::required)

@@ -65,7 +65,7 @@ void check_is_tree(const TrainOptions& train, std::int64_t ranks) {
 
 /// Prepares the rank for joint work; called before the compute library counts its processors.
 const Cluster& begun_together(const Recipe& recipe, const Cluster& cluster) {
-  cluster.set_patience(recipe.train.rank_timeout.seconds);
+  cluster.set_timeout(recipe.train.rank_timeout.seconds);
   if (cluster.size() == 1) return cluster;
   check_same_program(cluster);
   check_same_configuration(cluster, recipe.tree);
@@ -143,7 +143,7 @@ std::unique_ptr<Detector> Session::make_trained_detector(const std::vector<std::
     log_report(report, parameters, weights.file);
     check_all_loaded(report, parameters.size(), weights.file);
   }
-  take_chiefs_values(cluster_, named_values(*detector), "the model");
+  broadcast_values(cluster_, named_values(*detector), "the model");
   detector->parameters_changed();
   return detector;
 }

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr bool kCollective = true, kAlone = false;
 
-void tell_of_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
+void log_ranks(const Cluster& cluster, const nlohmann::ordered_json& ranks) {
   if (cluster.size() == 1) return;
   for (const auto& rank : ranks)
     log_info("{}: local rank {} of {}, {}, {}", cluster.name(rank.at("rank").get<std::int64_t>()),
@@ -117,7 +117,7 @@ void warn_of_lost_edits(const fs::path& folder, std::int64_t step, const Recipe&
 }
 
 /// Logs how a step changes if the number of ranks differs from that of the start `last`.
-void tell_of_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& plan) {
+void log_changed_ranks(const nlohmann::ordered_json& last, const TrainPlan& plan) {
   const auto ranks = last.find("ranks");
   const auto before = ranks == last.end() ? 0 : std::ssize(*ranks), now = plan.cluster.size() * 1L;
   if (before == 0 || before == now) return;
@@ -147,7 +147,7 @@ const TrainingStart::Step TrainingStart::kSteps[] = {
     {"callbacks", kCollective, &TrainingStart::make_callbacks},
     {"run to resume", kCollective, &TrainingStart::find_run},
     {"checkpoint", kCollective, &TrainingStart::read_checkpoint},
-    {"change after a divergence", kAlone, &TrainingStart::take_another_way},
+    {"change after a divergence", kAlone, &TrainingStart::change_after_return},
     {"data", kAlone, &TrainingStart::open_data},
     {"detector", kAlone, &TrainingStart::make_detector},
     {"facts of the ranks", kCollective, &TrainingStart::share_facts},
@@ -206,9 +206,9 @@ void TrainingStart::read_checkpoint() {
   if (!is_new_) checkpoint_ = newest_checkpoint_of(folder_, cluster_);
 }
 
-void TrainingStart::take_another_way() {
+void TrainingStart::change_after_return() {
   if (!diverged_) return;
-  const auto change = millrace::take_another_way(checkpoint_->at, diverged_->at, recipe_.train);
+  const auto change = millrace::change_after_return(checkpoint_->at, diverged_->at, recipe_.train);
   if (is_chief())
     log_warning("{}{}", change,
                 has_live_edit(recipe_) ? edits_text(folder_, diverged_->at.step) : "");
@@ -232,7 +232,7 @@ void TrainingStart::make_detector() {
 
 void TrainingStart::share_facts() {
   rank_facts_ = rank_facts(cluster_, session_.device().str());
-  tell_of_ranks(cluster_, rank_facts_);
+  log_ranks(cluster_, rank_facts_);
 }
 
 void TrainingStart::check_training() {
@@ -280,7 +280,7 @@ void TrainingStart::make_trainer() {
   if (is_chief())
     for (const auto& warning : published_warnings(recipe_, plan.images_per_step))
       log_warning("{}", warning);
-  if (record_ && checkpoint_) tell_of_changed_ranks(record_->record().last(), plan);
+  if (record_ && checkpoint_) log_changed_ranks(record_->record().last(), plan);
   if (cluster_.local_rank() == 0)
     plan.largest_batch = largest_batch(recipe_, *train_, cluster_.size());
   plan.validation = validation_ ? &*validation_ : nullptr;

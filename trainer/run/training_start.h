@@ -52,7 +52,7 @@ class TrainingStart {
   void make_callbacks();
   void find_run();
   void read_checkpoint();
-  void take_another_way();
+  void change_after_return();
   void open_data();
   void make_detector();
   void share_facts();

@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-constexpr std::chrono::milliseconds kLookEvery{500};  // period of checks for a request of events
-constexpr int kLooksPerFile = 4;
-constexpr double kWriteEveryS = std::chrono::duration<double>(kLookEvery * kLooksPerFile).count();
+constexpr std::chrono::milliseconds kTickPeriod{500};  // period of checks for a request of events
+constexpr int kTicksPerFile = 4;
+constexpr double kWriteEveryS = std::chrono::duration<double>(kTickPeriod * kTicksPerFile).count();
 
 std::string absolute_text(const std::string& file) {
   return file.empty() ? "" : fs::absolute(file).string();
@@ -32,7 +32,7 @@ std::string absolute_text(const std::string& file) {
 /// Returns the activity of the training thread, progress, memory and traffic (docs/runs.md).
 ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   const auto now = activity.now();
-  const auto standing = activity.standing();
+  const auto progress = activity.progress();
   const auto data = activity.data();
   auto* world = cluster.world();
   const auto waiting = world ? world->waiting() : std::nullopt;
@@ -40,16 +40,16 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
 
   ordered_json json = {{"rank", cluster.rank()}};
   json.update(serving::process_status());
-  json["step"] = standing.step;
-  json["total_steps"] = standing.total_steps;
-  json["epoch"] = standing.progress;
-  json["images"] = standing.images;
-  json["images_per_s"] = standing.images_per_s;
+  json["step"] = progress.step;
+  json["total_steps"] = progress.total_steps;
+  json["epoch"] = progress.epochs;
+  json["images"] = progress.images;
+  json["images_per_s"] = progress.images_per_s;
   // A step or a callback may be waiting for other ranks.
   json["where"] = waiting ? "exchange" : now.where;
   json["doing"] = now.what;
   json["for_s"] = seconds_since(waiting ? waiting->since : now.since);
-  json["sign_of_life_s"] = seconds_since(now.moved);
+  json["sign_of_life_s"] = seconds_since(now.last_progress);
   json["exchange"] = nullptr;
   if (waiting) json["exchange"] = {{"what", waiting->what}, {"of", waiting->place}};
   json["work"] = data ? serving::work_status(*data) : ordered_json::array();
@@ -59,7 +59,7 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
         {{"stage", stage.name}, {"items", stage.items}, {"waiting", stage.waiting}});
   json["received_bytes"] = traffic.received + serving::received_bytes();
   json["sent_bytes"] = traffic.sent;
-  json["metrics"] = standing.metrics;
+  json["metrics"] = progress.metrics;
   return json;
 }
 
@@ -97,8 +97,8 @@ StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
              {"key", absolute_text(data.source_key)},
              {"server_key", absolute_text(data.source_server_key)}}}};
   if (events_.sees_run()) {
-    look();
-    ticker_.emplace(kLookEvery, [this] { look(); });
+    on_tick();
+    ticker_.emplace(kTickPeriod, [this] { on_tick(); });
   } else {
     warn(Error("the run folder is not visible on this host; share it between the hosts"));
   }
@@ -110,9 +110,9 @@ void StatusWriter::end(std::string_view state, std::string_view reason) {
   write(state, reason);
 }
 
-void StatusWriter::look() {
-  if (looks_++ % kLooksPerFile == 0) write("training", "");
-  answer();
+void StatusWriter::on_tick() {
+  if (ticks_++ % kTicksPerFile == 0) write("training", "");
+  write_requested_events();
 }
 
 void StatusWriter::write(std::string_view state, std::string_view reason) try {
@@ -127,7 +127,7 @@ void StatusWriter::write(std::string_view state, std::string_view reason) try {
 }
 
 /// Writes the last events if the request has a new text.
-void StatusWriter::answer() try {
+void StatusWriter::write_requested_events() try {
   const auto file = ask_events_file(folder_);
   if (!fs::exists(file)) return;
   auto asked = read_file(file);

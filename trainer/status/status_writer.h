@@ -35,9 +35,9 @@ class StatusWriter {
   void end(std::string_view state, std::string_view reason);
 
  private:
-  void look();
+  void on_tick();
   void write(std::string_view state, std::string_view reason);
-  void answer();
+  void write_requested_events();
   void warn(const std::exception& problem);
 
   const Cluster& cluster_;
@@ -46,7 +46,7 @@ class StatusWriter {
   const std::filesystem::path folder_;
   nlohmann::ordered_json file_;  // constant part of the status file
   std::string answered_;         // last processed text of the file ask-events
-  int looks_ = 0;
+  int ticks_ = 0;
   bool has_warned_ = false;
   std::optional<Ticker> ticker_;  // last member, since its thread uses the others
 };
