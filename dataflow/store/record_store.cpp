@@ -55,7 +55,7 @@ class Files {
         throw Error(fmt::format("{}: is {} bytes; the maximum for a header is {}", name,
                                 file->size(), kMostHeaderBytes));
       return read_header(whole_header(*file), name);
-    } catch (const NotThere&) {
+    } catch (const FileNotFound&) {
       throw_no_store(store);
     }
   }
