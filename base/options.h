@@ -54,7 +54,7 @@ std::optional<Duration> parse_duration(std::string_view text);
 std::string duration_in_words(double seconds);
 
 /// The legal range of a number (of each element of a list), its unit, and the minimum length of a
-/// list. Integers without explicit limits are limited to +-kMostOfAnything, so that sums and
+/// list. Integers without explicit limits are limited to +-kMaxOptionInteger, so that sums and
 /// products of options fit 64 bits.
 struct Limits {
   double min = std::numeric_limits<double>::lowest();
@@ -62,7 +62,7 @@ struct Limits {
   std::string unit = {};
   std::size_t least = 0;
 };
-constexpr double kMostOfAnything = 1e9;
+constexpr double kMaxOptionInteger = 1e9;
 /// `Limits::max` of a seed.
 constexpr double kAnySeed = 9223372036854775807.0;
 

@@ -16,8 +16,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/base/process/uncaught_exceptions.h"
 #include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 
@@ -123,7 +123,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     return with_output(exit_code);
   }
   start_logging(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::usual);
-  name_uncaught_exceptions();
+  report_uncaught_exceptions();
   if (!action.handles_signals) release_stop_signals();
   try {
     return with_output(action.work());

@@ -85,7 +85,8 @@ std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
   std::optional<cv::Size> largest;
   for (const auto& table : complete_stages(options, stages)) {
-    const auto& factory = detection_stages().at(used_name(table, detection_stages().kind())).create;
+    const auto& factory =
+        detection_stages().at(component_type(table, detection_stages().kind())).create;
     if (factory.largest_output)
       largest = factory.largest_output(without(table, {"until"}), largest);
   }

@@ -216,7 +216,7 @@ std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& j
   std::error_code none;
   if (fs::file_size(file, none) != sizeof(Sighting) || none) return {};
   try {
-    const auto bytes = read_file(file, {.most = sizeof(Sighting)});
+    const auto bytes = read_file(file, {.max_bytes = sizeof(Sighting)});
     Sighting one;
     if (bytes.size() != sizeof(one)) return {};
     std::memcpy(&one, bytes.data(), sizeof(one));

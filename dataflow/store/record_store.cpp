@@ -47,7 +47,7 @@ class Files {
     const auto name = shard_place(store, header_file("").string(), {});
     if (!is_url(name)) {
       if (!fs::exists(name)) throw_no_store(store);
-      return read_header(read_file(name, {.most = kMostHeaderBytes}), name);
+      return read_header(read_file(name, {.max_bytes = kMostHeaderBytes}), name);
     }
     try {
       const auto file = remote().file(name);
