@@ -140,7 +140,7 @@ class Doctor {
 
   void check_limit(const DataSplit& split, Findings& findings) const {
     const auto cost = limit_cost(split, {.max_detections = evaluated_detections(recipe_)});
-    if (cost.beyond > 0) findings.add(kLimited, {.what = coco::text(cost)});
+    if (cost.images_over_limit > 0) findings.add(kLimited, {.what = coco::text(cost)});
   }
 
   /// Adds the detector's warnings about training on these data, or its refusal.

@@ -224,9 +224,9 @@ nb::tuple pair(T first, T second) {
 
 }  // namespace
 
-TheirFunctions::TheirFunctions(FunctionsPtr functions)
+ScopedFunctions::ScopedFunctions(FunctionsPtr functions)
     : before_(std::exchange(functions_of_start, std::move(functions))) {}
-TheirFunctions::~TheirFunctions() { functions_of_start = std::move(before_); }
+ScopedFunctions::~ScopedFunctions() { functions_of_start = std::move(before_); }
 
 void add_sample(nb::module_& module) {
   nb::class_<PythonSample>(
