@@ -252,7 +252,7 @@ int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   const auto images = [](const formats::Split& split) {
     return counted(std::ssize(split.data->images), "image");
   };
-  report.say("split", data.val ? fmt::format("{} for training, {} for validation",
+  report.add("split", data.val ? fmt::format("{} for training, {} for validation",
                                              images(data.train), images(*data.val))
                                : images(data.train) + ", which `trainer init` splits");
   if (arguments.json)
