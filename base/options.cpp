@@ -266,8 +266,8 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
 std::vector<WeightOption> Options::weight_options() const {
   std::vector<WeightOption> found;
   for (const auto& entry : entries_)
-    if (entry.of_weights != OfWeights::nothing)
-      found.push_back({entry.name, entry.of_weights, entry.alike});
+    if (entry.weight_effect != WeightEffect::nothing)
+      found.push_back({entry.name, entry.weight_effect, entry.alike});
   return found;
 }
 

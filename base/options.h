@@ -90,22 +90,22 @@ std::optional<E> named_value(std::string_view name) {
   return static_cast<E>(found - names.begin());
 }
 
-/// The results that an option affects. Values can be combined: `Decides::batches |
-/// Decides::evaluation`.
-enum class Decides : unsigned {
+/// The results that an option affects. Values can be combined: `Affects::batches |
+/// Affects::evaluation`.
+enum class Affects : unsigned {
   batches = 1,     // the bytes of training batches
   evaluation = 2,  // the bytes of evaluation batches
   run = 4,         // only the location of data, speed or reporting
 };
-constexpr Decides operator|(Decides a, Decides b) {
-  return static_cast<Decides>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+constexpr Affects operator|(Affects a, Affects b) {
+  return static_cast<Affects>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-constexpr bool includes(Decides all, Decides one) {
+constexpr bool includes(Affects all, Affects one) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
 }
 
 /// The effect of an option on the weights trained with it.
-enum class OfWeights {
+enum class WeightEffect {
   nothing,  // none; the option concerns only training or detection and may change
   tensors,  // the names and shapes of the tensors
   meaning,  // the computation done with the same tensors
@@ -114,7 +114,7 @@ enum class OfWeights {
 /// An option that affects trained weights. The values in `alike` are equivalent.
 struct WeightOption {
   std::string name;
-  OfWeights decides;
+  WeightEffect effect;
   std::vector<std::string> alike;
 };
 
@@ -143,20 +143,20 @@ class Options {
     std::string doc;
     Limits limits;
     std::vector<std::string> choices;  // values of a string or enum, keys of a table; empty = any
-    Decides decided = Decides::batches;
-    OfWeights of_weights = OfWeights::nothing;
+    Affects affected = Affects::batches;
+    WeightEffect weight_effect = WeightEffect::nothing;
     std::vector<std::string> alike;
     std::string followed;  // key that the option follows, see follows(); empty = none
     Config (*converted)(const Config& value) = nullptr;
 
     /// Sets what the option affects; the default is training batches.
-    void decides(Decides what) { decided = what; }
+    void affects(Affects what) { affected = what; }
 
     /// Declares that trained weights depend on the option. Checkpoints store its value, and using
     /// them with another value is an error unless the user insists. The values in `same` are
     /// equivalent.
-    void decides(OfWeights what, std::vector<std::string> same = {}) {
-      of_weights = what;
+    void affects(WeightEffect what, std::vector<std::string> same = {}) {
+      weight_effect = what;
       alike = std::move(same);
     }
 

@@ -26,7 +26,7 @@ constexpr double kClearly = 0.1;  // minimum difference in share to report anoth
 struct ThroughputOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "interval over which the metrics are means").decides(Decides::run);
+    o.add("every", every, "interval over which the metrics are means").affects(Affects::run);
   }
 };
 

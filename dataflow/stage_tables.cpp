@@ -162,7 +162,7 @@ void refuse_unfollowed(std::span<const Config> tables, const Config& data_table)
   DataOptions data;
   const auto options = described(data);
   for (const auto& key : options.entries())
-    if (key.decided == Decides::batches && of_stages.contains("data." + key.name) &&
+    if (key.affected == Affects::batches && of_stages.contains("data." + key.name) &&
         !followed.contains("data." + key.name))
       options.refuse_unused(data_table, {key.name}, "because no stage of [[data.stages]] uses it");
 }
