@@ -149,7 +149,7 @@ void apply_override(Config& root, const std::string& text) {
 
   Config* at = &root;
   const auto parts = split_key(path);
-  if (std::ranges::find(parts, "") != parts.end() || parts.size() > kMostLevels)
+  if (std::ranges::find(parts, "") != parts.end() || parts.size() > kMaxNesting)
     throw ConfigError("--set " + text + ": '" + path +
                       "' is not a path of keys; expected e.g. train.seed");
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {

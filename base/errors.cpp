@@ -66,7 +66,7 @@ std::string failure_text(const ComponentName& who, std::string_view where,
   return fmt::format("{} failed in {}: {}", who.text(), where, what);
 }
 
-void throw_blaming(const ComponentName& who, std::string_view where) {
+void rethrow_with_component(const ComponentName& who, std::string_view where) {
   try {
     throw;
   } catch (const ConfigError& problem) {

@@ -53,15 +53,15 @@ std::string failure_text(const ComponentName& who, std::string_view where, const
 /// Rethrows the exception being handled as an Error with `failure_text`. A ConfigError stays a
 /// ConfigError, since it already names the place in the configuration; for a plug-in, the
 /// component's name is prepended.
-[[noreturn]] void throw_blaming(const ComponentName& who, std::string_view where);
+[[noreturn]] void rethrow_with_component(const ComponentName& who, std::string_view where);
 
-/// Calls `work` and applies throw_blaming to any exception.
+/// Calls `work` and applies rethrow_with_component to any exception.
 template <class Work>
-decltype(auto) blaming(const ComponentName& who, std::string_view where, Work&& work) {
+decltype(auto) with_component_name(const ComponentName& who, std::string_view where, Work&& work) {
   try {
     return work();
   } catch (...) {
-    throw_blaming(who, where);
+    rethrow_with_component(who, where);
   }
 }
 

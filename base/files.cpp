@@ -206,8 +206,8 @@ SharedBytes map_file(const UniqueFd& fd, std::size_t size, const std::filesystem
 std::string read_file(const std::filesystem::path& file, const Reading& wanted) {
   Input in(file, wanted.pipes);
   const auto too_long = [&](std::uint64_t bytes) {
-    if (bytes > wanted.most)
-      throw Error(file.string() + ": exceeds " + byte_text(static_cast<double>(wanted.most)) +
+    if (bytes > wanted.max_bytes)
+      throw Error(file.string() + ": exceeds " + byte_text(static_cast<double>(wanted.max_bytes)) +
                   ", the maximum size");
   };
   // One byte more than the file's size, so that the end is detected without growing the buffer.
@@ -218,7 +218,7 @@ std::string read_file(const std::filesystem::path& file, const Reading& wanted) 
     const auto got = in.read(bytes.data() + done, bytes.size() - done);
     const bool head = done == 0;
     done += got;
-    if (head && wanted.look) wanted.look({bytes.data(), done});
+    if (head && wanted.check_head) wanted.check_head({bytes.data(), done});
     if (head) too_long(size);
     too_long(done);
     if (got == 0) {

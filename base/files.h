@@ -77,10 +77,10 @@ enum class Pipes {
 };
 
 struct Reading {
-  std::uint64_t most = UINT64_MAX;  // bytes; a longer file is an Error
-  std::size_t spare = 0;            // bytes of capacity reserved after the last byte
+  std::uint64_t max_bytes = UINT64_MAX;  // a longer file is an Error
+  std::size_t spare = 0;                 // bytes of capacity reserved after the last byte
   /// Receives the first bytes before the rest is read; may throw to refuse the file.
-  std::function<void(std::string_view)> look;
+  std::function<void(std::string_view)> check_head;
   Pipes pipes = Pipes::refused;
 };
 

@@ -44,7 +44,7 @@ struct Logging {
       std::make_shared<spdlog::sinks::dist_sink_mt>();
   std::shared_ptr<EarlyLines> early;  // nullptr once a file has the lines
   spdlog::sink_ptr file;              // file of log_to_file; nullptr = none
-  std::string process_name;           // name given to log_as
+  std::string process_name;           // name given to set_process_name
   bool is_quiet = false;
 };
 
@@ -143,7 +143,7 @@ void log_result(std::string_view text) {
     print_to_stderr(std::string(text) + "\n");
 }
 
-void log_as(const std::string& name, bool chief) {
+void set_process_name(const std::string& name, bool chief) {
   logging().process_name = name;
   if (!chief) spdlog::default_logger()->set_level(spdlog::level::warn);
 }

@@ -52,7 +52,7 @@ void log_result(std::string_view text);
 
 /// Names this process in a multi-process run, such as "rank 3 (host b)". The name is put before
 /// warnings and errors; other messages are shown only if `chief` is true.
-void log_as(const std::string& name, bool chief);
+void set_process_name(const std::string& name, bool chief);
 
 /// Also appends the log to `file` from now on. The first call also writes all earlier lines. An
 /// empty path ends logging to a file. Throws Error.

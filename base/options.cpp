@@ -19,8 +19,8 @@ using Entry = Options::Entry;
 
 /// Returns "0 .. 1" or ">= 1 px"; empty if the limits are the default ones.
 std::string range_text(const Limits& limits) {
-  const bool low = limits.min > Limits{}.min && limits.min != -kMostOfAnything;
-  const bool high = limits.max < kMostOfAnything;
+  const bool low = limits.min > Limits{}.min && limits.min != -kMaxOptionInteger;
+  const bool high = limits.max < kMaxOptionInteger;
   std::string text;
   if (low && high) text = fmt::format("{} .. {}", limits.min, limits.max);
   if (low && !high) text = fmt::format(">= {}", limits.min);
@@ -45,9 +45,9 @@ void check_range(const Entry& entry, const Config& value, double number) {
            fmt::format("= {} is out of range: not a finite number", value_text(value)));
   if (number >= limits.min && number <= limits.max) return;
   const auto range =
-      number > limits.max && limits.max >= kMostOfAnything    ? fmt::format("<= {}", limits.max)
-      : number < limits.min && limits.min == -kMostOfAnything ? fmt::format(">= {}", limits.min)
-                                                              : range_text(limits);
+      number > limits.max && limits.max >= kMaxOptionInteger    ? fmt::format("<= {}", limits.max)
+      : number < limits.min && limits.min == -kMaxOptionInteger ? fmt::format(">= {}", limits.min)
+                                                                : range_text(limits);
   refuse(entry, value, fmt::format("= {} is out of range ({})", value_text(value), range));
 }
 
@@ -197,8 +197,8 @@ Entry& Options::add(std::string name, Table& value, std::string doc, Strings key
 Entry& Options::add(Entry entry) {
   if (std::holds_alternative<std::int64_t*>(entry.target) ||
       std::holds_alternative<Ints*>(entry.target)) {
-    if (entry.limits.min == Limits{}.min) entry.limits.min = -kMostOfAnything;
-    if (entry.limits.max == Limits{}.max) entry.limits.max = kMostOfAnything;
+    if (entry.limits.min == Limits{}.min) entry.limits.min = -kMaxOptionInteger;
+    if (entry.limits.max == Limits{}.max) entry.limits.max = kMaxOptionInteger;
   }
   return entries_.emplace_back(std::move(entry));
 }
@@ -266,8 +266,8 @@ void Options::read(const Config& table, std::initializer_list<std::string_view> 
 std::vector<WeightOption> Options::weight_options() const {
   std::vector<WeightOption> found;
   for (const auto& entry : entries_)
-    if (entry.of_weights != OfWeights::nothing)
-      found.push_back({entry.name, entry.of_weights, entry.alike});
+    if (entry.weight_effect != WeightEffect::nothing)
+      found.push_back({entry.name, entry.weight_effect, entry.alike});
   return found;
 }
 

@@ -54,7 +54,7 @@ std::optional<Duration> parse_duration(std::string_view text);
 std::string duration_in_words(double seconds);
 
 /// The legal range of a number (of each element of a list), its unit, and the minimum length of a
-/// list. Integers without explicit limits are limited to +-kMostOfAnything, so that sums and
+/// list. Integers without explicit limits are limited to +-kMaxOptionInteger, so that sums and
 /// products of options fit 64 bits.
 struct Limits {
   double min = std::numeric_limits<double>::lowest();
@@ -62,7 +62,7 @@ struct Limits {
   std::string unit = {};
   std::size_t least = 0;
 };
-constexpr double kMostOfAnything = 1e9;
+constexpr double kMaxOptionInteger = 1e9;
 /// `Limits::max` of a seed.
 constexpr double kAnySeed = 9223372036854775807.0;
 
@@ -90,22 +90,22 @@ std::optional<E> named_value(std::string_view name) {
   return static_cast<E>(found - names.begin());
 }
 
-/// The results that an option affects. Values can be combined: `Decides::batches |
-/// Decides::evaluation`.
-enum class Decides : unsigned {
+/// The results that an option affects. Values can be combined: `Affects::batches |
+/// Affects::evaluation`.
+enum class Affects : unsigned {
   batches = 1,     // the bytes of training batches
   evaluation = 2,  // the bytes of evaluation batches
   run = 4,         // only the location of data, speed or reporting
 };
-constexpr Decides operator|(Decides a, Decides b) {
-  return static_cast<Decides>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+constexpr Affects operator|(Affects a, Affects b) {
+  return static_cast<Affects>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-constexpr bool includes(Decides all, Decides one) {
+constexpr bool includes(Affects all, Affects one) {
   return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
 }
 
 /// The effect of an option on the weights trained with it.
-enum class OfWeights {
+enum class WeightEffect {
   nothing,  // none; the option concerns only training or detection and may change
   tensors,  // the names and shapes of the tensors
   meaning,  // the computation done with the same tensors
@@ -114,7 +114,7 @@ enum class OfWeights {
 /// An option that affects trained weights. The values in `alike` are equivalent.
 struct WeightOption {
   std::string name;
-  OfWeights decides;
+  WeightEffect effect;
   std::vector<std::string> alike;
 };
 
@@ -143,20 +143,20 @@ class Options {
     std::string doc;
     Limits limits;
     std::vector<std::string> choices;  // values of a string or enum, keys of a table; empty = any
-    Decides decided = Decides::batches;
-    OfWeights of_weights = OfWeights::nothing;
+    Affects affected = Affects::batches;
+    WeightEffect weight_effect = WeightEffect::nothing;
     std::vector<std::string> alike;
     std::string followed;  // key that the option follows, see follows(); empty = none
     Config (*converted)(const Config& value) = nullptr;
 
     /// Sets what the option affects; the default is training batches.
-    void decides(Decides what) { decided = what; }
+    void affects(Affects what) { affected = what; }
 
     /// Declares that trained weights depend on the option. Checkpoints store its value, and using
     /// them with another value is an error unless the user insists. The values in `same` are
     /// equivalent.
-    void decides(OfWeights what, std::vector<std::string> same = {}) {
-      of_weights = what;
+    void affects(WeightEffect what, std::vector<std::string> same = {}) {
+      weight_effect = what;
       alike = std::move(same);
     }
 

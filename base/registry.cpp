@@ -33,7 +33,7 @@ void throw_taken(const std::string& kind, const std::string& name, const std::st
                           where(registering_plugin())));
 }
 
-std::string used_name(const Config& table, const std::string& kind) {
+std::string component_type(const Config& table, const std::string& kind) {
   const auto* type = table.is_table() ? table.find("type") : nullptr;
   if (!type || !std::holds_alternative<std::string>(type->data))
     throw ConfigError(table.origin.text() + ": a " + kind +

@@ -75,7 +75,9 @@ class Registry {
   template <class T>
   bool add(const std::string& name, std::string doc, Factory create) {
     const ComponentName who{kind_, name, registering_plugin()};
-    const auto in_describe = [who](auto work) { return blaming(who, "describe", work); };
+    const auto in_describe = [who](auto work) {
+      return with_component_name(who, "describe", work);
+    };
     Entry entry{name,
                 std::move(doc),
                 [=](Config& table) { in_describe([&] { complete_options<T>(table); }); },
@@ -116,7 +118,7 @@ class Registry {
 };
 
 /// Returns the `type` of a component's table. Throws ConfigError naming the kind if it is missing.
-std::string used_name(const Config& table, const std::string& kind);
+std::string component_type(const Config& table, const std::string& kind);
 
 /// Registers a component when the program starts or the plug-in is loaded. Use at namespace scope:
 /// MILLRACE_REGISTER(register_callback<MyCallback>("mine", "one line of doc"));

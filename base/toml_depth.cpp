@@ -88,11 +88,11 @@ void check_depth(std::string_view toml, const std::string& source) {
       continue;
     }
     depth.see(c);
-    if (depth.levels() > kMostLevels) {
+    if (depth.levels() > kMaxNesting) {
       const auto before = toml.substr(0, at);
       throw ConfigError(fmt::format(
           "{}:{}:{}: tables and arrays are nested more than {} levels deep", source,
-          1 + std::ranges::count(before, '\n'), at - (before.rfind('\n') + 1) + 1, kMostLevels));
+          1 + std::ranges::count(before, '\n'), at - (before.rfind('\n') + 1) + 1, kMaxNesting));
     }
     at = c == '"' || c == '\'' ? end_of_string(toml, at) : at + 1;
   }

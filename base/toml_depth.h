@@ -9,9 +9,9 @@
 namespace millrace {
 
 /// Maximum levels of tables and arrays in a configuration; real ones have four.
-constexpr std::size_t kMostLevels = 100;
+constexpr std::size_t kMaxNesting = 100;
 
-/// Throws ConfigError with the place at which `toml` nests deeper than kMostLevels, counting dotted
+/// Throws ConfigError with the place at which `toml` nests deeper than kMaxNesting, counting dotted
 /// keys, headers, arrays and inline tables. Does not recurse. Other errors are left to the parser.
 void check_depth(std::string_view toml, const std::string& source);
 

@@ -26,13 +26,13 @@ struct CheckpointOptions {
   void describe(Options& o) {
     o.add("every", every,
           "interval, counted in good steps only; also after the last step and on a stop")
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("keep", keep, "number of newest checkpoints to keep; 0 = all", {.min = 0})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("keep_every", keep_every,
           "additionally keep one checkpoint for good at this interval, e.g. '10 epochs'; empty = "
           "never")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 
   void check(const Config& table) const { check_period(table, "keep_every", keep_every); }

@@ -45,32 +45,32 @@ struct EvaluateOptions {
   bool proposals = false;
 
   void describe(Options& o) {
-    o.add("every", every, "interval; also after the last step").decides(Decides::evaluation);
+    o.add("every", every, "interval; also after the last step").affects(Affects::evaluation);
     o.add("images", images, "number of images, from the first; 0 = all",
           {.min = 0, .unit = "images"})
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
     o.add("max_detections", max_detections,
           "maximum detections per image and class (LVIS: per image) that AP counts, for scenes "
           "with more objects; 0 = COCO's 100, LVIS's 300",
           {.min = 0, .max = 1e5, .unit = "detections"})
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
     o.add("mode", mode,
           "inline: training waits for the scores; score_in_background: for the detections only; "
           "background: for nothing, while a copy of the weights is evaluated")
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("targets", targets, "scores at which training ends, once all are reached",
           all_score_names(), {.min = 0, .max = 1});
     o.add("weights", weights,
           "weights to evaluate: the trained ones, or the name of a callback that keeps others, "
           "e.g. average_weights, which then prefixes the names of the scores")
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
     o.add("results", results, "also write the detections to detections/, as COCO results")
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("boundary", boundary, "also score masks by their boundaries: boundary/AP ...")
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
     o.add("proposals", proposals,
           "also score the proposals for the second stage: proposals/AR@100 ...")
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
   }
 
   void check(const Config& table) const {

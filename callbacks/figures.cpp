@@ -12,7 +12,7 @@ struct FiguresOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
     o.add("every", every, "interval: \"20 steps\", \"1 epoch\", \"10 minutes\"")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

@@ -9,7 +9,7 @@ namespace {
 struct MemoryCheckpointOptions {
   std::string every = "1 step";
   void describe(Options& o) {
-    o.add("every", every, "interval; only the newest checkpoint is kept").decides(Decides::run);
+    o.add("every", every, "interval; only the newest checkpoint is kept").affects(Affects::run);
   }
 };
 

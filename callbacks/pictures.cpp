@@ -27,16 +27,16 @@ struct PicturesOptions {
   bool stages = false;
 
   void describe(Options& o) {
-    o.add("every", every, "interval; also after the last step").decides(Decides::run);
+    o.add("every", every, "interval; also after the last step").affects(Affects::run);
     o.add("count", count, "number of validation images, from the first",
           {.min = 1, .unit = "images"})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("score", score, "minimum score of drawn objects", {.min = 0, .max = 1})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("stages", stages,
           "also draw the three proposals nearest to each annotated object, and the detections "
           "before NMS")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

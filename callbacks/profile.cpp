@@ -29,10 +29,10 @@ struct ProfileOptions {
     o.add("from_step", from_step,
           "first traced step, counted from 1; a run that is resumed after it traces none",
           {.min = 1})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("steps", steps, "number of traced steps; a step of Mask R-CNN takes 1 or 2 MB",
           {.min = 1, .max = 1000})
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

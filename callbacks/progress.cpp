@@ -21,7 +21,7 @@ struct ProgressOptions {
   void describe(Options& o) {
     o.add("interval", interval, "interval between lines if standard error is not a terminal",
           {.min = 0})
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

@@ -28,7 +28,7 @@ struct ResourcesOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
     o.add("every", every, "interval; GPU use is a mean over it, if it is at least a second")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

@@ -33,7 +33,7 @@ struct TensorBoardOptions : ScalarWriterOptions {
     o.add("histograms", histograms,
           "interval of histograms of all trained parameters, and of the losses and metrics of the "
           "steps since the last ones; empty = never")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 
   void check(const Config& table) const { check_period(table, "histograms", histograms); }

@@ -27,7 +27,7 @@ constexpr double kClearDifference = 0.1;
 struct ThroughputOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
-    o.add("every", every, "interval over which the metrics are means").decides(Decides::run);
+    o.add("every", every, "interval over which the metrics are means").affects(Affects::run);
   }
 };
 

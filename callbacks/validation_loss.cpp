@@ -30,10 +30,10 @@ struct ValidationLossOptions {
   std::int64_t images = 0;
 
   void describe(Options& o) {
-    o.add("every", every, "interval; also after the last step").decides(Decides::evaluation);
+    o.add("every", every, "interval; also after the last step").affects(Affects::evaluation);
     o.add("images", images, "number of images, from the first; 0 = all",
           {.min = 0, .unit = "images"})
-        .decides(Decides::evaluation);
+        .affects(Affects::evaluation);
   }
 };
 

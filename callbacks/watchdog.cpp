@@ -30,14 +30,14 @@ struct WatchdogOptions {
 
   void describe(Options& o) {
     o.add("after", after, "report a stall after this long without progress", {.min = 0.001})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("step_limit", step_limit,
           "maximum time of a step, including its wait for data; \"0 seconds\" = unlimited",
           {.min = 0})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("on_stall", on_stall,
           "action on a stall; abort: also end the process, so that another one can resume")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

@@ -63,7 +63,7 @@ void put_classes(std::string& out, const Analysis& analysis) {
     }
     for (const std::size_t i : {1, 2, 3, 4, 5, 8}) put(out, "  {}", percent(one.stats[i]));
     const ErrorCosts& errors = analysis.errors.categories[k];
-    if (const auto kind = dearest(errors)) {
+    if (const auto kind = costliest_kind(errors)) {
       const auto e = static_cast<std::size_t>(*kind);
       put(out, "  {} {:.1f}", kErrorNames[e], 100 * errors.cost[e]);
     }

@@ -171,7 +171,7 @@ std::string libtorch_text(const fs::path& folder, const std::string& otherwise) 
                      folder.string());
 }
 
-void open_libtorch_to_next_program() {
+void add_libtorch_to_library_path() {
   const auto package = package_folder();
   const auto wanted = first_line(package / "lib/millrace/libtorch-version");
   if (wanted.empty()) return;

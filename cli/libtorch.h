@@ -21,9 +21,9 @@ std::string libtorch_text(const std::filesystem::path& folder, const std::string
 /// Searches, in this order: the environment variable LIBTORCH, `libtorch` in the package's folder
 /// and beside it, and the torch package of `python3`. Throws Error that lists what was found
 /// instead; an unsuitable LIBTORCH is an error even if another place has a suitable version.
-void open_libtorch_to_next_program();
+void add_libtorch_to_library_path();
 
-/// Removes what open_libtorch_to_next_program added to the environment, so that commands started by
+/// Removes what add_libtorch_to_library_path added to the environment, so that commands started by
 /// this process do not inherit it. Libraries that this process loads later are still found.
 /// REQUIRES: only one thread is running.
 void restore_library_path();

@@ -43,7 +43,7 @@ std::optional<int> answer_faulty_configuration(std::span<char*> words) {
     load_config(file);
     return {};
   } catch (const ConfigError& problem) {
-    return cli::complain(problem.what(), kWrongUse);
+    return cli::report_error(problem.what(), kWrongUse);
   } catch (const std::exception&) {  // reported when trainer-torch reads it again
     return {};
   }
@@ -52,7 +52,7 @@ std::optional<int> answer_faulty_configuration(std::span<char*> words) {
 /// Handles command lines that need no libtorch although only trainer-torch has all commands:
 /// `--help`, and those that name a faulty configuration first, such as `run FILE.toml`. Returns the
 /// exit code; nullopt, without printing, for any other command line.
-std::optional<int> answer_what_is_known(int argc, char** argv) {
+std::optional<int> handle_without_libtorch(int argc, char** argv) {
   const auto words = std::span(argv, static_cast<std::size_t>(argc)).subspan(1);
   if (words.size() != 1 || !std::ranges::count(std::array{"--help"sv, "-h"sv}, words[0]))
     return answer_faulty_configuration(words);
@@ -61,7 +61,7 @@ std::optional<int> answer_what_is_known(int argc, char** argv) {
 
 /// Ends a command that needs libtorch if no suitable one was found.
 int without_libtorch(const std::exception& why, bool asks_for_version) {
-  if (!asks_for_version) return cli::complain(why.what(), kFailed);
+  if (!asks_for_version) return cli::report_error(why.what(), kFailed);
   cli::print_formatted("trainer " MILLRACE_VERSION "\nno libtorch: {}\n", why.what());
   return cli::output_fault() ? kFailed : kDone;
 }
@@ -96,13 +96,13 @@ int main(int argc, char** argv) {
                     cli::add_report, cli::add_status, cli::add_study, add_data_bench},
                    /*all=*/false))
     return *exit_code;
-  if (const auto exit_code = answer_what_is_known(argc, argv)) return *exit_code;
+  if (const auto exit_code = handle_without_libtorch(argc, argv)) return *exit_code;
   // OpenMP's threads should spin only briefly at barriers (docs/decisions/0003). The OpenMP runtime
   // reads this setting from the environment when it is loaded.
   if (!std::getenv("OMP_WAIT_POLICY") && !std::getenv("GOMP_SPINCOUNT"))
     setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/1);
   try {
-    cli::open_libtorch_to_next_program();
+    cli::add_libtorch_to_library_path();
   } catch (const std::exception& problem) {  // also if a folder is not readable
     return without_libtorch(problem, argc == 2 && argv[1] == std::string_view("--version"));
   }
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   const auto beside =
       std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path() / "trainer-torch";
   execv(beside.c_str(), argv);  // blocked signals stay blocked
-  return cli::complain(
+  return cli::report_error(
       fmt::format("cannot start {}: {}; it must be in the folder of trainer; build or install both",
                   beside.string(), std::strerror(errno)),
       kFailed);

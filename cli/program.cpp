@@ -16,8 +16,8 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
-#include "millrace/base/process/last_words.h"
 #include "millrace/base/process/stop_signals.h"
+#include "millrace/base/process/uncaught_exceptions.h"
 #include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 
@@ -80,12 +80,12 @@ void occupy_closed_streams() {
 int with_output(int exit_code) {
   const auto fault = output_fault();
   if (!fault) return exit_code;
-  return complain(*fault, exit_code == kDone ? kFailed : exit_code);
+  return report_error(*fault, exit_code == kDone ? kFailed : exit_code);
 }
 
 }  // namespace
 
-int complain(const std::string& what, int exit_code) {
+int report_error(const std::string& what, int exit_code) {
   spdlog::shutdown();  // prints what was logged first
   print_to_stderr(fmt::format("trainer: error: {}\n", what));
   return exit_code;
@@ -114,7 +114,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     const bool is_help = dynamic_cast<const CLI::CallForHelp*>(&problem) != nullptr;
     if (!all && !(is_help && names_a_command(app))) return std::nullopt;
     if (problem.get_exit_code() != 0)
-      return complain(
+      return report_error(
           explain(problem, app, std::span(argv, static_cast<std::size_t>(argc)).subspan(1)),
           kWrongUse);
     std::ostringstream text;  // output of --help or --version
@@ -123,7 +123,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     return with_output(exit_code);
   }
   start_logging(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::usual);
-  name_uncaught_exceptions();
+  report_uncaught_exceptions();
   if (!action.handles_signals) release_stop_signals();
   try {
     return with_output(action.work());
@@ -131,12 +131,12 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
     hold_stop_signals();
     return std::nullopt;
   } catch (const ConfigError& problem) {
-    return complain(sentence_of(problem.what()), kWrongUse);
+    return report_error(sentence_of(problem.what()), kWrongUse);
   } catch (const std::system_error& problem) {
-    if (!std::ferror(stdout)) return complain(problem.what(), kFailed);
-    return complain("cannot write to standard output: " + problem.code().message(), kFailed);
+    if (!std::ferror(stdout)) return report_error(problem.what(), kFailed);
+    return report_error("cannot write to standard output: " + problem.code().message(), kFailed);
   } catch (const std::exception& problem) {
-    return complain(sentence_of(problem.what()), kFailed);
+    return report_error(sentence_of(problem.what()), kFailed);
   }
 }
 

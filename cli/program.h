@@ -24,7 +24,7 @@ std::optional<int> run(int argc, char** argv, const std::vector<AddCommand*>& co
                        const std::function<std::string()>& more_version = {});
 
 /// Prints an error to standard error, after everything that was logged. Returns `exit_code`.
-int complain(const std::string& what, int exit_code);
+int report_error(const std::string& what, int exit_code);
 
 /// Returns "trainer 0.1.0 (258786a...)": the version and the git revision of the build, with
 /// "-dirty" appended if the sources differed from it; no revision if the build had none. Only in

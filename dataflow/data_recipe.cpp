@@ -12,7 +12,7 @@ namespace {
 
 /// Returns true if [data.sample] belongs to data.root: the file that sets the root also sets a key
 /// of [data.sample], or the root is the default. Any other root is the user's own data or mistyped.
-bool is_for(const Config& sample, const Config& root) {
+bool sample_belongs_to_root(const Config& sample, const Config& root) {
   const auto& file = root.origin.source;
   return file == Origin().source || file == sample.origin.source ||
          std::ranges::any_of(sample.table(),
@@ -43,7 +43,7 @@ DataRecipe resolve_data(const Config& from, Config& tree) {
   recipe.data.root = std::get<std::string>(root.data);
   if (auto* sample = table.find("sample")) {
     const auto options = read_options<coco::SampleOptions>(*sample);
-    const bool is_ours = is_for(*sample, root);
+    const bool is_ours = sample_belongs_to_root(*sample, root);
     complete_options<coco::SampleOptions>(*sample);
     if (is_ours)
       recipe.data.sample = options;

@@ -85,7 +85,8 @@ std::unique_ptr<DataFlow<Batch>> served_flow(const DataOptions& data,
 std::optional<cv::Size> largest_slot(const DataOptions& options, std::span<const Config> stages) {
   std::optional<cv::Size> largest;
   for (const auto& table : complete_stages(options, stages)) {
-    const auto& factory = detection_stages().at(used_name(table, detection_stages().kind())).create;
+    const auto& factory =
+        detection_stages().at(component_type(table, detection_stages().kind())).create;
     if (factory.largest_output)
       largest = factory.largest_output(without(table, {"until"}), largest);
   }
@@ -113,7 +114,7 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
 std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& options,
                                                         std::span<const Config> stages,
                                                         const TrainData& train,
-                                                        const serving::DoorOptions& door,
+                                                        const serving::ListenOptions& listen,
                                                         std::size_t most_consumers) {
   const auto memory = std::make_shared<serving::SharedMemory>();
   set_batch_memory(BufferPool(memory->source()));
@@ -124,7 +125,7 @@ std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& optio
   return std::make_unique<serving::BatchServer>(
       start, serving::batch_facts(options, stages, train),
       Order(train.source->size(), train.source->repeats(), 0, {}).size(),
-      serving::ServerOptions{.door = door, .most_consumers = most_consumers, .memory = memory});
+      serving::ServerOptions{.listen = listen, .most_consumers = most_consumers, .memory = memory});
 }
 
 std::unique_ptr<DataFlow<Batch>> start_eval_flow(const DataOptions& options, const DataSplit& split,

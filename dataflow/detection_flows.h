@@ -21,7 +21,7 @@ namespace millrace {
 
 namespace serving {
 class BatchServer;
-struct DoorOptions;
+struct ListenOptions;
 }  // namespace serving
 
 /// Starts an endless flow of shuffled, mirrored, resized batches; data servers make them if
@@ -41,14 +41,14 @@ std::unique_ptr<NumberedFlow<Batch>> start_numbered_train_flow(const DataOptions
                                                                std::uint64_t seed, Share share,
                                                                const Cursor& start, WakeUp wake);
 
-/// Returns a data server (docs/serving.md) that listens at `door`; its `run` sends the batches of
-/// start_train_flow to consumers. From this call on, the process's batches are in memory that
-/// consumers on this host can map. `options`, `stages` and `train` must outlive the server. Throws
-/// ConfigError, Error.
+/// Returns a data server (docs/serving.md) that listens as `listen` says; its `run` sends the
+/// batches of start_train_flow to consumers. From this call on, the process's batches are in memory
+/// that consumers on this host can map. `options`, `stages` and `train` must outlive the server.
+/// Throws ConfigError, Error.
 std::unique_ptr<serving::BatchServer> start_data_server(const DataOptions& options,
                                                         std::span<const Config> stages,
                                                         const TrainData& train,
-                                                        const serving::DoorOptions& door,
+                                                        const serving::ListenOptions& listen,
                                                         std::size_t most_consumers);
 
 /// Returns the largest slot that a training batch may have; nullopt if the stages give no bound.

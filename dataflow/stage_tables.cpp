@@ -32,7 +32,9 @@ MILLRACE_REGISTER(register_stage<ResizeShortestEdge>(
 MILLRACE_REGISTER(
     register_stage<Pad>("joins a group of samples into one batch, padded with zeros to one size"));
 
-std::string used_stage(const Config& table) { return used_name(table, detection_stages().kind()); }
+std::string used_stage(const Config& table) {
+  return component_type(table, detection_stages().kind());
+}
 
 /// Returns true if a stage changes neither the size nor the sharpness of images.
 bool keeps_size(std::string_view stage) {
@@ -160,7 +162,7 @@ void refuse_unfollowed(std::span<const Config> tables, const Config& data_table)
   DataOptions data;
   const auto options = described(data);
   for (const auto& key : options.entries())
-    if (key.decided == Decides::batches && of_stages.contains("data." + key.name) &&
+    if (key.affected == Affects::batches && of_stages.contains("data." + key.name) &&
         !followed.contains("data." + key.name))
       options.refuse_unused(data_table, {key.name}, "because no stage of [[data.stages]] uses it");
 }

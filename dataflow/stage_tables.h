@@ -37,7 +37,7 @@ std::optional<ResizeShortestEdge> only_resize(std::span<const Config> tables);
 /// Returns the options of a complete table; nullopt if it is not of stage `S`.
 template <ConfiguredStage S>
 std::optional<S> options_of(const Config& table) {
-  if (used_name(table, detection_stages().kind()) != S::kName) return std::nullopt;
+  if (component_type(table, detection_stages().kind()) != S::kName) return std::nullopt;
   return read_options<S>(table, {"type", "until"});
 }
 

@@ -91,7 +91,7 @@ Elf64_Half own_machine() {
 /// has no such section. Throws Error with the reason if this process cannot open `file`: it is
 /// missing, not a shared object, built for another machine, or damaged.
 std::optional<std::string> section_of(const std::filesystem::path& file, std::string_view section) {
-  const auto text = read_file(file, {.look = [](std::string_view head) {
+  const auto text = read_file(file, {.check_head = [](std::string_view head) {
                                 if (!head.starts_with(ELFMAG)) throw Error("not a shared object");
                               }});
   const Elf elf(text);

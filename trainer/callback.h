@@ -70,7 +70,7 @@ struct CallbackFactory {
   std::function<std::unique_ptr<Callback>(const Config& table, const std::string& name)> create;
   bool by_default = false;     // true = part of every run unless its table has `enabled = false`
   bool keeps_weights = false;  // see KeepsWeights
-  /// Returns the options that affect results: all except those with Decides::run.
+  /// Returns the options that affect results: all except those with Affects::run.
   std::function<std::vector<std::string>()> deciding;
 
   std::unique_ptr<Callback> operator()(const Config& table, const std::string& name) const {
@@ -85,14 +85,14 @@ Registry<CallbackFactory>& callbacks();
 template <class C>
 concept InEveryRun = C::kByDefault;
 
-/// Returns the options of `T` that affect results: all except those with Decides::run.
+/// Returns the options of `T` that affect results: all except those with Affects::run.
 template <class T>
 std::vector<std::string> deciding_options() {
   T value;
   std::vector<std::string> names;
   const auto all = described(value);
   for (const auto& entry : all.entries())
-    if (entry.decided != Decides::run) names.push_back(entry.name);
+    if (entry.affected != Affects::run) names.push_back(entry.name);
   return names;
 }
 

@@ -42,7 +42,8 @@ void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
                        std::optional<When> when, std::string plugin) {
   Named named{std::move(name), std::move(callback), std::move(when), std::move(plugin)};
   if (const auto* reader = named.as<ReadsMetrics>())
-    named.watches = blaming(named.title(), "watches", [&] { return reader->watches(); });
+    named.watches =
+        with_component_name(named.title(), "watches", [&] { return reader->watches(); });
   std::ranges::copy(watched_by(named.when), std::back_inserter(named.watches));
   named.publishes = named.ask_publishes();
   all_.push_back(std::move(named));
@@ -51,7 +52,7 @@ void CallbackList::add(std::string name, std::unique_ptr<Callback> callback,
 std::vector<std::string> CallbackList::Named::ask_publishes() const {
   const auto* publisher = as<PublishesMetrics>();
   if (!publisher) return {};
-  return blaming(title(), "publishes", [&] { return publisher->publishes(); });
+  return with_component_name(title(), "publishes", [&] { return publisher->publishes(); });
 }
 
 bool CallbackList::need_validation() const {
@@ -153,7 +154,7 @@ std::map<std::string, std::string> CallbackList::save_states() const {
   std::map<std::string, std::string> states;
   for (const auto& named : all_)
     if (const auto* saver = named.as<SavesState>())
-      blaming(named.title(), "save_state", [&] {
+      with_component_name(named.title(), "save_state", [&] {
         if (const auto state = saver->save_state(); !state.is_null())
           states[named.name] = state.dump();
       });
@@ -164,8 +165,8 @@ std::map<std::string, NamedTensors> CallbackList::save_tensors() const {
   std::map<std::string, NamedTensors> all;
   for (const auto& named : all_)
     if (const auto* saver = named.as<SavesTensors>())
-      if (auto tensors =
-              blaming(named.title(), "save_tensors", [&] { return saver->save_tensors(); });
+      if (auto tensors = with_component_name(named.title(), "save_tensors",
+                                             [&] { return saver->save_tensors(); });
           !tensors.empty())
         all[named.name] = std::move(tensors);
   return all;

@@ -69,16 +69,16 @@ struct TrainOptions {
     o.add("passes", passes,
           "number of parts of a batch, computed one after the other to use less memory",
           {.min = 1, .max = 4096});
-    o.add("output", output, "folder in which run folders are created").decides(Decides::run);
+    o.add("output", output, "folder in which run folders are created").affects(Affects::run);
     o.add("rank_timeout", rank_timeout,
           "timeout for other ranks and for data with several ranks; then all ranks stop",
           {.min = 1, .max = 1e6})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("price_per_hour", price_per_hour,
           "price of all machines together per hour, in any currency, for the cost in record.json "
           "and the log; 0 = unknown",
           {.min = 0, .max = 1e9})
-        .decides(Decides::run);
+        .affects(Affects::run);
     o.add("on_divergence", on_divergence,
           "action after ten steps in a row with losses or gradients that are not finite: end with "
           "an error, or return to the newest checkpoint before them");

@@ -40,8 +40,8 @@ void release_pages(std::string_view mapped);
 
 /// Settings for arrays that may be too large for memory.
 struct Spill {
-  std::filesystem::path folder;             // folder of the spools
-  std::size_t most = std::size_t{1} << 20;  // bytes of an array that stay in memory
+  std::filesystem::path folder;                            // folder of the spools
+  std::size_t max_bytes_in_memory = std::size_t{1} << 20;  // of an array
 };
 
 /// An append-only array. It is kept in memory up to the limit of `Spill`, and beyond that in a
@@ -57,11 +57,11 @@ class SpillingArray {
   std::size_t size() const { return spilled_ + values_.size(); }
 
   /// Reserves memory for `count` values, at most for those that may stay in memory.
-  void reserve(std::size_t count) { values_.reserve(std::min(count, most())); }
+  void reserve(std::size_t count) { values_.reserve(std::min(count, max_values())); }
 
   void append(std::span<const T> more) {
     values_.insert(values_.end(), more.begin(), more.end());
-    if (values_.size() > most()) flush();
+    if (values_.size() > max_values()) flush();
   }
 
   /// Returns all values; the span is valid while this object lives. Nothing may be appended
@@ -75,7 +75,9 @@ class SpillingArray {
 
  private:
   /// Number of values that may stay in memory.
-  std::size_t most() const { return spill_ ? spill_->most / sizeof(T) : values_.max_size(); }
+  std::size_t max_values() const {
+    return spill_ ? spill_->max_bytes_in_memory / sizeof(T) : values_.max_size();
+  }
   void flush() {
     if (!spool_) spool_.emplace(spill_->folder);
     spool_->add({reinterpret_cast<const char*>(values_.data()), values_.size() * sizeof(T)});

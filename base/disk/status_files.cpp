@@ -44,7 +44,7 @@ fs::path asked_events_file(const fs::path& run, std::int64_t rank) {
 fs::path ask_events_file(const fs::path& run) { return status_folder(run) / "ask-events"; }
 
 ordered_json read_status_file(const fs::path& run, std::int64_t start, std::int64_t rank) try {
-  auto file = ordered_json::parse(read_file(status_file(run, rank), {.most = kMaxBytes}));
+  auto file = ordered_json::parse(read_file(status_file(run, rank), {.max_bytes = kMaxBytes}));
   const auto ranks = file.at("ranks").get<std::int64_t>();
   const bool fits = file.at("format") == kStatusFormat && file.at("start") == start &&
                     file.at("rank") == rank && rank < ranks && ranks <= kMaxRanks &&

@@ -23,20 +23,20 @@ EnergyMeter::EnergyMeter(const fs::path& root) {
   for (const auto& entry : fs::directory_iterator(root, unreadable)) {
     if (!is_package(entry.path().filename())) continue;
     const auto counter = entry.path() / "energy_uj";
-    const auto now = number_in(counter);
+    const auto now = read_number(counter);
     if (!now) {  // a sum without one package would be too low
       packages_.clear();
       return;
     }
     packages_.push_back(
-        {counter, number_in(entry.path() / "max_energy_range_uj").value_or(0), *now});
+        {counter, read_number(entry.path() / "max_energy_range_uj").value_or(0), *now});
   }
 }
 
 std::optional<double> EnergyMeter::joules() {
   if (packages_.empty()) return std::nullopt;
   for (auto& package : packages_) {
-    const auto now = number_in(package.counter);
+    const auto now = read_number(package.counter);
     if (!now) continue;
     const double more = *now - package.last_uj;
     joules_ += 1e-6 * (more < 0 ? more + package.range_uj : more);

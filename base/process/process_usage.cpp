@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 /// as free. nullopt = no limit.
 std::optional<double> left_in_group(const fs::path& folder, const char* limit_file,
                                     const char* used_file, const char* cache_key) {
-  const auto limit = number_in(folder / limit_file);  // "max" does not parse as a number
-  const auto used = number_in(folder / used_file);
+  const auto limit = read_number(folder / limit_file);  // "max" does not parse as a number
+  const auto used = read_number(folder / used_file);
   if (!limit || !used || *limit > 1e18) return std::nullopt;
-  return std::max(0.0, *limit - *used + number_in(folder / "memory.stat", cache_key).value_or(0));
+  return std::max(0.0, *limit - *used + read_number(folder / "memory.stat", cache_key).value_or(0));
 }
 
 /// Returns the path of this process's control group for a controller; "" = the unified hierarchy.
@@ -57,7 +57,7 @@ std::optional<double> left_in_groups(const fs::path& root, const std::string& pa
 /// which count in full. nullopt = no limit.
 std::optional<double> left_of(__rlimit_resource limited, const std::string& key) {
   rlimit limit{};
-  const auto used = number_in("/proc/self/status", key);
+  const auto used = read_number("/proc/self/status", key);
   if (::getrlimit(limited, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !used)
     return std::nullopt;
   constexpr double kThreads = 10, kStack = 8 << 20;
@@ -66,7 +66,7 @@ std::optional<double> left_of(__rlimit_resource limited, const std::string& key)
 
 }  // namespace
 
-std::optional<double> number_in(const fs::path& file, const std::string& key) {
+std::optional<double> read_number(const fs::path& file, const std::string& key) {
   std::ifstream stream(file);
   double value = 0;
   if (key.empty()) return stream >> value ? std::optional(value) : std::nullopt;
@@ -99,7 +99,7 @@ double process_age() {
 }
 
 std::optional<double> free_memory() {
-  auto least = number_in("/proc/meminfo", "MemAvailable:");
+  auto least = read_number("/proc/meminfo", "MemAvailable:");
   if (least) *least *= 1024;
   const auto take = [&](std::optional<double> left) {
     if (left) least = least ? std::min(*least, *left) : *left;

@@ -10,7 +10,7 @@ namespace millrace {
 
 /// Returns the number after `key` in a file with lines "key value", or the first number of the file
 /// if `key` is empty. nullopt if not found.
-std::optional<double> number_in(const std::filesystem::path& file, const std::string& key = {});
+std::optional<double> read_number(const std::filesystem::path& file, const std::string& key = {});
 
 /// Returns the user and system time of all threads, in seconds.
 double cpu_seconds();

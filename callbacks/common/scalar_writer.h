@@ -15,7 +15,7 @@ struct ScalarWriterOptions {
   std::string every = "20 steps";
   void describe(Options& o) {
     o.add("every", every, "interval; losses are means over it, rates and counts the last values")
-        .decides(Decides::run);
+        .affects(Affects::run);
   }
 };
 

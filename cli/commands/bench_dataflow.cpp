@@ -13,7 +13,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/bench/flow_floors.h"
+#include "millrace/cli/bench/flow_lower_bounds.h"
 #include "millrace/cli/command.h"
 #include "millrace/cli/flow_recipe.h"
 #include "millrace/dataflow/detection_flows.h"
@@ -23,8 +23,8 @@
 namespace millrace::cli {
 namespace {
 
-constexpr double kFloorSeconds = 1.0;       // per measured lower bound
-constexpr std::int64_t kFloorImages = 128;  // maximum number of images to measure them on
+constexpr double kBoundSeconds = 1.0;       // per measured lower bound
+constexpr std::int64_t kBoundImages = 128;  // maximum number of images to measure them on
 
 struct BenchDataflowArguments {
   ReadFlow* read = nullptr;
@@ -117,24 +117,24 @@ FlowMeasurement drain(DataFlow<Batch>& flow, std::int64_t batches, double second
 }
 
 /// Measures decoding, resizing and copying alone on images that the flow delivered.
-FlowFloors floors_under(const FlowMeasurement& measured, const Source<Sample>& source,
-                        int threads) {
-  const auto step = std::max<std::int64_t>(1, source.size() / kFloorImages);
-  std::vector<FloorImage> images;
+FlowLowerBounds lower_bounds_of(const FlowMeasurement& measured, const Source<Sample>& source,
+                                int threads) {
+  const auto step = std::max<std::int64_t>(1, source.size() / kBoundImages);
+  std::vector<DeliveredImage> images;
   for (std::int64_t i = 0; i < source.size(); i += step) {
     const auto sample = source[i];
     const auto found = measured.delivered.find(sample.image_id);
     if (found != measured.delivered.end() && std::filesystem::exists(sample.path))
       images.push_back({sample.path, {found->second.width, found->second.height}});
   }
-  return measure_floors(images, threads, kFloorSeconds);
+  return measure_lower_bounds(images, threads, kBoundSeconds);
 }
 
 double ms_per_item(const StageReport& stage) {
   return 1e3 * share(stage.busy_s, static_cast<double>(stage.items));
 }
 
-Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
+Json to_json(const FlowMeasurement& m, const FlowLowerBounds& bounds, int threads) {
   const auto images = static_cast<double>(m.images);
   Json stages = Json::array();
   for (std::size_t k = 0; k < m.flow.stages.size(); ++k) {
@@ -149,14 +149,14 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
   }
   return {{"images_per_s", share(images, m.wall_s)},
           {"images_per_cpu_s", share(images, m.cpu_s)},
-          {"decode_floor_images_per_s", floors.decode_images_per_s},
-          {"decode_floor_images_per_cpu_s", floors.decode_images_per_cpu_s},
+          {"decode_floor_images_per_s", bounds.decode_images_per_s},
+          {"decode_floor_images_per_cpu_s", bounds.decode_images_per_cpu_s},
           {"floors",
-           {{"decode_ms", floors.decode_ms},
-            {"resize_ms", floors.resize_ms},
-            {"copy_ms", floors.copy_ms},
-            {"sum_ms", floors.sum_ms()}}},
-          {"share_of_floors", share(floors.sum_ms() * images, 1e3 * m.cpu_s)},
+           {{"decode_ms", bounds.decode_ms},
+            {"resize_ms", bounds.resize_ms},
+            {"copy_ms", bounds.copy_ms},
+            {"sum_ms", bounds.sum_ms()}}},
+          {"share_of_floors", share(bounds.sum_ms() * images, 1e3 * m.cpu_s)},
           {"mb_per_s", 1e-6 * share(static_cast<double>(m.bytes), m.wall_s)},
           {"padding_share", m.padding_share()},
           {"pixels_per_image", share(static_cast<double>(m.image_bytes) / 3, images)},
@@ -174,7 +174,7 @@ Json to_json(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
           {"peak_rss_bytes", m.peak_rss_bytes}};
 }
 
-void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int threads) {
+void print_measurement(const FlowMeasurement& m, const FlowLowerBounds& bounds, int threads) {
   const auto images = static_cast<double>(m.images);
   const double rate = share(images, m.wall_s), cpu_ms = 1e3 * share(m.cpu_s, images);
   print_formatted("{} batches in {} ({}) with {}\n", m.batches, duration_text(m.wall_s),
@@ -183,14 +183,14 @@ void print_measurement(const FlowMeasurement& m, const FlowFloors& floors, int t
       "  {:8.1f} images/s   {:.1f} per s of CPU time, {:.0f} MB/s of batches, {:.0f} % padding\n",
       rate, share(images, m.cpu_s), 1e-6 * share(static_cast<double>(m.bytes), m.wall_s),
       100 * m.padding_share());
-  if (floors.decode_images_per_s > 0) {  // the source has JPEG files
+  if (bounds.decode_images_per_s > 0) {  // the source has JPEG files
     print_formatted("  {:8.1f} images/s   JPEG decoding alone; the flow reaches {:.0f} % of it\n",
-                    floors.decode_images_per_s, 100 * share(rate, floors.decode_images_per_s));
+                    bounds.decode_images_per_s, 100 * share(rate, bounds.decode_images_per_s));
     print_formatted(
         "  {:8.2f} ms         of CPU time per image; decode {:.2f} + resize {:.2f} + copy {:.2f}, "
         "measured alone, are {:.0f} % of it\n",
-        cpu_ms, floors.decode_ms, floors.resize_ms, floors.copy_ms,
-        100 * share(floors.sum_ms(), cpu_ms));
+        cpu_ms, bounds.decode_ms, bounds.resize_ms, bounds.copy_ms,
+        100 * share(bounds.sum_ms(), cpu_ms));
   }
   print_formatted("  first batch after {:.0f} ms, peak memory {}, {} skipped\n",
                   1e3 * m.first_batch_s, byte_text(static_cast<double>(m.peak_rss_bytes)),
@@ -234,14 +234,15 @@ int bench_dataflow(const BenchDataflowArguments& arguments) {
   const auto result = drain(*start(cursor), arguments.last() - arguments.from, arguments.seconds,
                             arguments.digest, began);
 
-  const auto floors = train.source ? floors_under(result, *train.source, used) : FlowFloors{};
+  const auto bounds =
+      train.source ? lower_bounds_of(result, *train.source, used) : FlowLowerBounds{};
   if (!arguments.json) {
-    print_measurement(result, floors, used);
+    print_measurement(result, bounds, used);
     suggest_next("trainer bench model {}; the slower of the two limits training",
                  arguments.config.file);
     return kDone;
   }
-  auto json = to_json(result, floors, used);
+  auto json = to_json(result, bounds, used);
   if (arguments.digest) json["digests"] = result.digests;
   print(json);
   return kDone;

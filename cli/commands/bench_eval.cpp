@@ -13,7 +13,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/text.h"
-#include "millrace/cli/bench/made_results.h"
+#include "millrace/cli/bench/synthetic_results.h"
 #include "millrace/cli/command.h"
 #include "millrace/coco/data/annotation_cache.h"
 #include "millrace/coco/evaluation/evaluate.h"
@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct BenchEvalArguments {
-  MadeResultsOptions set;
+  SyntheticResultsOptions set;
   std::string folder, annotations;
   int threads = 0, rounds = 3;
   bool json = false;
@@ -113,7 +113,7 @@ int bench_load(const BenchEvalArguments& arguments) {
 int bench_eval(const BenchEvalArguments& arguments) {
   if (!arguments.annotations.empty()) return bench_load(arguments);
   const SetFolder folder(arguments.folder);
-  const auto files = make_results(folder.path, arguments.set);
+  const auto files = write_synthetic_results(folder.path, arguments.set);
   const auto threads = arguments.threads > 0 ? static_cast<std::size_t>(arguments.threads)
                                              : allowed_processor_count();
   if (arguments.rounds == 0 || arguments.set.detections == 0) return kDone;

@@ -73,7 +73,7 @@ int check_gpu(const CheckGpuArguments& arguments) {
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   if (arguments.json) ::dup2(STDERR_FILENO, STDOUT_FILENO);  // stdout has only the JSON object
-  open_libtorch_to_next_program();
+  add_libtorch_to_library_path();
   ::execv(argv[0], argv.data());
   throw Error(fmt::format("cannot start {}: {}", tests.string(), std::strerror(errno)));
 }

@@ -122,7 +122,7 @@ void check_keypoints(const CocoEvalArguments& arguments, const coco::Dataset& tr
 }
 
 /// Warns about detections that the metrics ignore.
-void tell_left_out(const coco::Evaluation& result, const std::string& truth) {
+void warn_ignored_detections(const coco::Evaluation& result, const std::string& truth) {
   if (result.unknown_images > 0)
     log_warning("left out {} of images that are not in {}",
                 counted(result.unknown_images, "detection"), truth);
@@ -157,7 +157,7 @@ int coco_eval(const CocoEvalArguments& arguments) {
   if (arguments.voc) voc = coco::evaluate_voc(*truth, detections);
   const double seconds = seconds_since(began);
 
-  tell_left_out(result, arguments.truth);
+  warn_ignored_detections(result, arguments.truth);
   if (iou != coco::IouType::keypoints && result.stats.front() >= 0)
     if (const auto text = coco::text(coco::limit_cost(*truth, options)); !text.empty())
       log_warning("{}; raise the limit with --max-dets N (one number)", text);

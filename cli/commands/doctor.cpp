@@ -140,7 +140,7 @@ class Doctor {
 
   void check_limit(const DataSplit& split, Findings& findings) const {
     const auto cost = limit_cost(split, {.max_detections = evaluated_detections(recipe_)});
-    if (cost.beyond > 0) findings.add(kLimited, {.what = coco::text(cost)});
+    if (cost.images_over_limit > 0) findings.add(kLimited, {.what = coco::text(cost)});
   }
 
   /// Adds the detector's warnings about training on these data, or its refusal.
@@ -252,7 +252,7 @@ int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   const auto images = [](const formats::Split& split) {
     return counted(std::ssize(split.data->images), "image");
   };
-  report.say("split", data.val ? fmt::format("{} for training, {} for validation",
+  report.add("split", data.val ? fmt::format("{} for training, {} for validation",
                                              images(data.train), images(*data.val))
                                : images(data.train) + ", which `trainer init` splits");
   if (arguments.json)

@@ -75,7 +75,7 @@ class Init {
     draft_.type = arguments_.model.empty() ? choose_type(data_, weights_) : arguments_.model;
     report_.examine(arguments_.data, data_, /*masks=*/draft_.type == "maskrcnn");
     if (data_.val)
-      report_.say("split", "as in the folder: " + split_sizes() + leak_text());
+      report_.add("split", "as in the folder: " + split_sizes() + leak_text());
     else
       say_division(divide(data_, kSeed));
   }
@@ -102,7 +102,7 @@ class Init {
   void say_division(const Division& division) {
     if (division.same) {
       data_.val->name = data_.train.name = "train";
-      report_.say("split",
+      report_.add("split",
                   "too few images to split; validation uses the training images, which shows "
                   "whether the model can learn them, not how well it does on others");
       return;
@@ -119,10 +119,10 @@ class Init {
           "; {} images are similar, as frames of one video are, and were split in the order of "
           "their names: scores show little about other places",
           division.cut);
-    report_.say("split", text);
+    report_.add("split", text);
     report_.json["classes_not_evaluated"] = division.unvalidated;
     if (!division.unvalidated.empty())
-      report_.tell("note: the validation split has no object of " + some(division.unvalidated));
+      report_.print("note: the validation split has no object of " + some(division.unvalidated));
   }
 
   static std::string some(const std::vector<std::string>& names) {
@@ -135,12 +135,12 @@ class Init {
   void say_network() {
     if (weights_) {
       draft_.network = advice::network_from(*weights_, machine_);
-      report_.say("weights",
+      report_.add("weights",
                   fmt::format("{}{}: {}", weights_->file,
                               arguments_.weights.empty() ? " (found)" : "", draft_.network.what));
     } else {
       draft_.network = advice::network_from_nothing(machine_);
-      report_.say("weights",
+      report_.add("weights",
                   "none given or found; training starts from random values, which needs many "
                   "images and much time; base.toml names weights to download and their folder");
     }
@@ -171,14 +171,14 @@ class Init {
   void say_choices(std::string_view topic = "") {
     for (const auto& choice : advice::choices(draft_))
       if (!choice.topic.empty() && (topic.empty() || topic == choice.topic))
-        report_.say(choice.topic, choice.why);
+        report_.add(choice.topic, choice.why);
   }
 
   void write() {
     if (const auto copies = write_folder(arguments_.out, data_, draft_); copies > 0)
-      report_.say("copied", fmt::format("{}, because this file system does not support links",
+      report_.add("copied", fmt::format("{}, because this file system does not support links",
                                         number_of(copies, "image")));
-    report_.say("wrote", data_.is_ready ? fmt::format("{}, which reads {} unchanged", draft_.file,
+    report_.add("wrote", data_.is_ready ? fmt::format("{}, which reads {} unchanged", draft_.file,
                                                       root().string())
                                         : fmt::format("{} and {}", draft_.file, root().string()));
     report_.json["config"] = draft_.file;
@@ -202,7 +202,7 @@ class Init {
     if (batch == draft_.batch) return;
     set_batch(draft_, batch);
     write_file_atomically(draft_.file, config_text(draft_));
-    report_.say("memory",
+    report_.add("memory",
                 fmt::format("a step with one image took {}, and {} are available, so a step has {}",
                             byte_text(bytes), byte_text(machine_.memory),
                             number_of(static_cast<std::size_t>(batch), "image")));
@@ -214,21 +214,21 @@ class Init {
     const auto& plan = draft_.plan;
     const auto images = data_.val->data->images.size();
     const auto whole_s = training_time(plan, time, images);
-    report_.say("time", fmt::format("{} on this machine: a step took {:.2f} s on {} (median of {}) "
+    report_.add("time", fmt::format("{} on this machine: a step took {:.2f} s on {} (median of {}) "
                                     "with {} of memory; evaluation takes {} of this time",
                                     duration_text(whole_s.all), time.step_s, text_of(machine_),
                                     time.steps, byte_text(static_cast<double>(time.memory)),
                                     duration_text(whole_s.evaluations)));
     const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
     if (!machine_.gpu && time.step_s > 2 * alone_s)
-      report_.tell(
+      report_.print(
           fmt::format("note: the machine is busy with other work: a step used {:.2f} s of CPU "
                       "time, so it takes less than half as long on an idle machine",
                       time.cpu_s));
     report_.json["step_s"] = time.step_s;
     report_.json["step_cpu_s"] = time.cpu_s;
     report_.json["training_s"] = whole_s.all;
-    report_.say("look first at", advice::first_check_text(plan, draft_.network.start, images));
+    report_.add("look first at", advice::first_check_text(plan, draft_.network.start, images));
   }
 
   void say_next() {
@@ -241,8 +241,8 @@ class Init {
          "then detects objects"}};
     report_.json["next"] = Json::array();
     for (const auto& [command, what] : next) {
-      report_.tell_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
-                                    command, what));
+      report_.print_line(fmt::format("{:6}{}  # {}\n", report_.json["next"].empty() ? "next:" : "",
+                                     command, what));
       report_.json["next"].push_back(command);
     }
   }

@@ -43,7 +43,7 @@ class Inspector {
   Inspector(const Recipe& recipe, const InspectArguments& arguments)
       : recipe_(recipe), arguments_(arguments) {}
 
-  Inspection look() {
+  Inspection inspect() {
     const auto& data = recipe_.data;
     found_.config = arguments_.config.file;
     // Missing splits are reported before anything takes time.
@@ -61,7 +61,7 @@ class Inspector {
       found_.notes.push_back("data.val is data.train: scores will not measure generalization.");
     else if (has_root())
       found_.val = chapter_of_val(train.classes);
-    settle();
+    add_remarks();
     return std::move(found_);
   }
 
@@ -73,7 +73,7 @@ class Inspector {
   }
 
   /// Sets the coverage of the view if anchors are known.
-  void cover(SplitView& view) const {
+  void set_coverage(SplitView& view) const {
     if (const auto anchors = rule()) view.coverage = anchor_coverage(view.data, *anchors);
   }
 
@@ -88,7 +88,7 @@ class Inspector {
       view.seen = seen_text(*resize, side);
       view.data =
           seen_data(source, classes, [&](cv::Size size) { return resize->size_of(size, side); });
-      cover(view);
+      set_coverage(view);
     } else {
       view.data = seen_data(source, classes, {});
     }
@@ -134,16 +134,16 @@ class Inspector {
                    .seen = "in pixels of the images in batches, after all stages",
                    .data = found_.batches.seen,
                    .is_sampled = true};
-    cover(view);
+    set_coverage(view);
     found_.sampled = std::move(view);
   }
 
   /// Adds distributions and remarks.
-  void settle() {
+  void add_remarks() {
     DataContext context;
     const auto& model = recipe_.model;
     if (const auto* most = value_at<std::int64_t>(model, "test.detections_per_img"))
-      context.most_detections = *most;
+      context.max_detections = *most;
     context.short_side = *std::ranges::max_element(recipe_.data.short_side);
     if (const auto anchors = rule()) {
       context.anchor_sizes = numbers(model, "anchors.sizes");
@@ -205,7 +205,7 @@ int inspect(const InspectArguments& arguments) {
   auto recipe = arguments.config.load();
   if (fs::is_directory(recipe.data.root)) recipe.data.source.clear();  // local data exist
   const Threads threads(recipe.train.threads, recipe.data.threads);
-  const auto found = Inspector(recipe, arguments).look();
+  const auto found = Inspector(recipe, arguments).inspect();
   coco::write_picture(arguments.out / "histograms.png", histogram_picture(found.distributions));
   report::write_view(arguments.out / "index.html", "inspection", "trainer inspect",
                      inspection_view(found));

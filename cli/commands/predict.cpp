@@ -99,7 +99,8 @@ FailedPhotos predict_videos(const Prediction& prediction, const std::vector<fs::
   return failed;
 }
 
-void tell_of(const FailedPhotos& failed, std::size_t all, const char* noun, const fs::path& out) {
+void throw_if_failed(const FailedPhotos& failed, std::size_t all, const char* noun,
+                     const fs::path& out) {
   if (failed.count > 0)
     throw Error(failed.text(all, noun, "failed") + "; results of the others are in " +
                 out.string());
@@ -127,8 +128,8 @@ int predict(const PredictArguments& arguments) {
   if (!files.empty()) photos = predict_photos(prediction, files, ids, shown);
   const auto failed = predict_videos(prediction, videos, shown);
   if (!videos.empty()) shown.write();
-  tell_of(photos, files.size(), "image", arguments.out);
-  tell_of(failed, videos.size(), "video", arguments.out);
+  throw_if_failed(photos, files.size(), "image", arguments.out);
+  throw_if_failed(failed, videos.size(), "video", arguments.out);
   const auto page = arguments.out / "index.html";
   suggest_next("{}; --score changes the minimum score of drawn objects, now {}",
                fs::exists(page) ? "open " + page.string() : "see " + arguments.out.string(),

@@ -13,7 +13,7 @@ namespace {
 
 struct ServeArguments {
   ConfigArguments config;
-  std::string bind = serving::DoorOptions{}.bind;
+  std::string bind = serving::ListenOptions{}.bind;
   std::string key;
   std::vector<std::string> allowed;
   bool insecure = false;
@@ -21,12 +21,12 @@ struct ServeArguments {
   std::string keygen;
 };
 
-serving::DoorOptions read_door(const ServeArguments& arguments) {
-  serving::DoorOptions door{.bind = arguments.bind, .keys = {}, .allowed = {}};
+serving::ListenOptions read_listen_options(const ServeArguments& arguments) {
+  serving::ListenOptions listen{.bind = arguments.bind, .keys = {}, .allowed = {}};
   if (!arguments.key.empty()) {
-    door.keys = serving::read_secret_key(arguments.key);
-    door.allowed = serving::read_public_keys(arguments.allowed);
-    if (door.allowed.empty())
+    listen.keys = serving::read_secret_key(arguments.key);
+    listen.allowed = serving::read_public_keys(arguments.allowed);
+    if (listen.allowed.empty())
       throw ConfigError(
           "--key: no consumer is allowed; give the consumers' public keys with --allow FILE.pub or "
           "a folder of them");
@@ -37,7 +37,7 @@ serving::DoorOptions read_door(const ServeArguments& arguments) {
         "--allow (`trainer serve --keygen NAME` makes keys), or --insecure in a trusted network",
         arguments.bind));
   }
-  return door;
+  return listen;
 }
 
 int serve(const ServeArguments& arguments) {
@@ -54,7 +54,7 @@ int serve(const ServeArguments& arguments) {
     return kDone;
   }
   if (arguments.config.file.empty()) throw ConfigError("CONFIG is required without --keygen");
-  const auto door = read_door(arguments);
+  const auto listen = read_listen_options(arguments);
   auto recipe = arguments.config.load();
   recipe.data.source.clear();  // meant for consumers with the same file
   const Threads threads(recipe.train.threads, recipe.data.threads);
@@ -62,11 +62,11 @@ int serve(const ServeArguments& arguments) {
 
   const StopSignals signals;
   const auto server =
-      start_data_server(recipe.data, recipe.stages, train, door, arguments.most_consumers);
+      start_data_server(recipe.data, recipe.stages, train, listen, arguments.most_consumers);
   log_info("serving {} samples at {}, {}", train.source->size(), server->endpoint(),
-           door.keys                      ? fmt::format("to {} keys", door.allowed.size())
-           : serving::is_local(door.bind) ? "to this machine only"
-                                          : "to anyone, without keys");
+           listen.keys                      ? fmt::format("to {} keys", listen.allowed.size())
+           : serving::is_local(listen.bind) ? "to this machine only"
+                                            : "to anyone, without keys");
   log_info("next, for each trainer: trainer run CONFIG --set 'data.source=[\"{}\"]'",
            server->endpoint());
   server->run([] { return StopSignals::received().empty(); });

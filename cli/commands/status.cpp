@@ -40,7 +40,7 @@ int status(const StatusArguments& arguments) {
     const auto logs = collect_event_logs(run, kEventsTimeout);
     return show(to_json(logs), to_text(logs), arguments.json);
   }
-  auto status = look_at_run(run, kServerTimeout);
+  auto status = read_run_status(run, kServerTimeout);
   status.also_training = also_training;
   return show(to_json(status), to_text(status), arguments.json);
 }

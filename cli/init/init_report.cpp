@@ -9,30 +9,30 @@
 
 namespace millrace::cli {
 
-void InitReport::say(const std::string& what, const std::string& text) {
+void InitReport::add(const std::string& what, const std::string& text) {
   json[what] = text;
-  tell(what + ": " + text);
+  print(what + ": " + text);
 }
 
-void InitReport::tell(const std::string& text) { tell_line(wrapped(text, 80, "    ") + '\n'); }
+void InitReport::print(const std::string& text) { print_line(wrapped(text, 80, "    ") + '\n'); }
 
 void InitReport::examine(const std::filesystem::path& folder, SourceData& data, bool masks) {
   const auto& train = *data.train.data;
-  say("data", fmt::format("{}: {} ({}), {}, {}", folder.string(), data.format, data.why,
+  add("data", fmt::format("{}: {} ({}), {}, {}", folder.string(), data.format, data.why,
                           counted(std::ssize(train.images), "image"),
                           counted(std::ssize(train.annotations), "object")));
   cli::examine(data, masks);
   json["findings"] = Json::array();
   for (const auto& sentence : sentences(data.findings)) {
-    tell(sentence);
+    print(sentence);
     json["findings"].push_back(sentence);
   }
   if (!data.unused.empty())
-    say("unused", fmt::format("{} in {}, used neither for training nor for validation",
+    add("unused", fmt::format("{} in {}, used neither for training nor for validation",
                               joined(data.unused), folder.string()));
 }
 
-void InitReport::tell_line(const std::string& line) {
+void InitReport::print_line(const std::string& line) {
   if (as_json_) return;
   print_text(line);
   std::fflush(stdout);

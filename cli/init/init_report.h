@@ -18,11 +18,11 @@ class InitReport {
   Json json = Json::object();
 
   /// Prints "WHAT: TEXT" and adds it to `json` as a member.
-  void say(const std::string& what, const std::string& text);
+  void add(const std::string& what, const std::string& text);
   /// Prints a paragraph; nothing with --json.
-  void tell(const std::string& text);
+  void print(const std::string& text);
   /// Prints text unwrapped; nothing with --json.
-  void tell_line(const std::string& line);
+  void print_line(const std::string& line);
 
   /// Examines the data of `folder` (see cli::examine) and reports their contents and problems.
   /// Throws what cli::examine throws.

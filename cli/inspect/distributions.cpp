@@ -18,14 +18,14 @@ std::vector<double> longer_sides(const SeenData& data) {
 /// Returns a distribution whose bins end with the one that contains the maximum.
 Distribution distribution(std::string id, std::string title, std::string unit,
                           const std::vector<double>& values, std::vector<double> edges) {
-  const double most = values.empty() ? 0 : std::ranges::max(values);
-  while (edges.size() > 2 && edges.back() >= most) edges.pop_back();
+  const double max = values.empty() ? 0 : std::ranges::max(values);
+  while (edges.size() > 2 && edges.back() >= max) edges.pop_back();
   return {
       .id = std::move(id),
       .title = std::move(title),
       .unit = std::move(unit),
       .histogram = histogram(values, std::move(edges)),
-      .most = most,
+      .max = max,
       .median = quantile(values, 0.5),
       .meaning =
           values.empty()
@@ -57,7 +57,7 @@ std::vector<Distribution> distributions(const SplitView& split) {
   all.push_back(distribution(
       "objects_per_image", "Objects per image", "objects", objects_per_image(split.data),
       {0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500}));
-  ++all.back().most;  // whole numbers: the last bin extends to the next one
+  ++all.back().max;  // whole numbers: the last bin extends to the next one
   all.push_back(distribution("image_size", "Sizes of images", "longer side of the file in pixels",
                              longer_sides(split.data),
                              {0, 128, 192, 256, 320, 480, 640, 800, 1024, 1280, 1600, 2048, 3072,
@@ -67,15 +67,15 @@ std::vector<Distribution> distributions(const SplitView& split) {
   for (int k = 0; k <= 10; ++k) edges.push_back(k / 10.);
   all.push_back(distribution("anchor_iou", "Best anchor of each object", "IoU", best_ious(split),
                              std::move(edges)));
-  all.back().most = 1;
+  all.back().max = 1;
   return all;
 }
 
-ClosedBins closed_bins(const Distribution& one) {
-  ClosedBins bins{one.histogram.edges, {}};
+BoundedBins bounded_bins(const Distribution& one) {
+  BoundedBins bins{one.histogram.edges, {}};
   for (std::size_t i = 1; i < one.histogram.counts.size(); ++i)
     bins.counts.push_back(static_cast<std::int64_t>(one.histogram.counts[i]));
-  bins.edges.push_back(std::max(one.most, bins.edges.back()));
+  bins.edges.push_back(std::max(one.max, bins.edges.back()));
   return bins;
 }
 

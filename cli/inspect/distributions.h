@@ -27,7 +27,7 @@ struct Distribution {
   std::string title;  // "Sizes of objects"
   std::string unit;   // label of the axis: "pixels, square root of the box's area"
   Histogram histogram;
-  double most = 0;  // maximum, which ends the last bin
+  double max = 0;  // maximum, which ends the last bin
   double median = 0;
   std::string meaning;  // its quantiles in a sentence
 };
@@ -38,11 +38,11 @@ std::vector<Distribution> distributions(const SplitView& split);
 
 /// A distribution's bins with both edges of each: values below the first edge (which cannot occur)
 /// are left out, and the maximum closes the last bin.
-struct ClosedBins {
+struct BoundedBins {
   std::vector<double> edges;
   std::vector<std::int64_t> counts;  // one fewer than edges
 };
-ClosedBins closed_bins(const Distribution& one);
+BoundedBins bounded_bins(const Distribution& one);
 
 /// Draws distributions into one picture, two side by side. (H, W, 3) 8-bit RGB.
 cv::Mat histogram_picture(std::span<const Distribution> all);

@@ -23,7 +23,7 @@ void put_text(cv::Mat& picture, const std::string& text, cv::Point at, double si
 
 void draw_chart(cv::Mat picture, const Distribution& one) {
   constexpr int kLeft = 76, kTop = 50, kBelow = 64, kRight = 24;
-  const auto [edges, counts] = closed_bins(one);
+  const auto [edges, counts] = bounded_bins(one);
   put_text(picture, one.title, {kLeft, 30}, 0.7, kInk);
   const int width = picture.cols - kLeft - kRight, height = picture.rows - kTop - kBelow;
   const auto most = std::max<std::int64_t>(1, counts.empty() ? 1 : std::ranges::max(counts));

@@ -23,7 +23,7 @@ Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
     json["histograms"][one.id] = {{"edges", one.histogram.edges},
                                   {"counts", one.histogram.counts},
                                   {"median", one.median},
-                                  {"most", one.most}};
+                                  {"most", one.max}};
   if (split.coverage.empty()) return json;
   const auto sums = summary(data, split.coverage);
   const auto of_kind = [](const std::string& name, const CoverageCounts& counted) -> Json {
@@ -45,7 +45,7 @@ Json split_json(const SplitView& split, const std::vector<Distribution>& all) {
 /// Adds the data of charts to the histograms.
 void add_charts(Json& histograms, const std::vector<Distribution>& all) {
   for (const auto& one : all) {
-    auto bins = closed_bins(one);
+    auto bins = bounded_bins(one);
     histograms[one.id].update(
         {{"title", one.title},
          {"unit", one.unit},

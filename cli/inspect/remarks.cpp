@@ -143,14 +143,14 @@ class Remarks {
 
   void density() {
     const auto counts = objects_per_image(train_.data);
-    const auto most = static_cast<double>(context_.most_detections);
+    const auto most = static_cast<double>(context_.max_detections);
     const auto over = std::ranges::count_if(counts, [&](double count) { return count > most; });
     if (most > 0 && over > 0)
       warn("many-objects",
            fmt::format("{} more objects than model.test.detections_per_img = {} (up to {:.0f}); "
                        "raise it, or the rest is missed.",
                        over == 1 ? "1 image has" : fmt::format("{} images have", over),
-                       context_.most_detections, std::ranges::max(counts)));
+                       context_.max_detections, std::ranges::max(counts)));
     if (const auto crowds = crowd_count(train_.data); crowds > 0)
       note("crowds",
            fmt::format(

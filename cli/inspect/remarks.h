@@ -20,7 +20,7 @@ struct Remark {
 
 /// Settings of the detector that the remarks depend on.
 struct DataContext {
-  std::int64_t most_detections = 0;       // maximum detections per image; 0 = not known
+  std::int64_t max_detections = 0;        // maximum detections per image; 0 = not known
   std::vector<double> anchor_ratios;      // empty = not known
   std::vector<double> anchor_sizes;       // empty = not known
   std::optional<advice::Anchors> better;  // better sizes, if some were found

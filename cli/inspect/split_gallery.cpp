@@ -137,7 +137,8 @@ report::Picture picture_of(const Source<Sample>& source, const SeenData& data,
         shapes_of(sample.objects, report::outline_tolerance(image.original, kPhotoThumbnail));
     const Decode decode{.strict = false, .max_pixels = max_pixels, .short_side = kPhotoThumbnail};
     const auto decoded = decode(std::move(sample));
-    const auto pixels = decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.held();
+    const auto pixels =
+        decoded.image.is_mirrored() ? decoded.image.pixels() : decoded.image.stored_pixels();
     picture.jpeg = report::thumbnail(pixels, kThumbnailBytes, kPhotoThumbnail);
   } catch (const DataError& problem) {
     picture.caption = sentence_of(problem.what());

@@ -26,7 +26,8 @@ namespace millrace::cli {
 namespace {
 
 /// Adds a description of the tensor to `bad` if it is not finite.
-void look_at(const std::string& name, const at::Tensor& tensor, std::vector<std::string>& bad) {
+void add_if_not_finite(const std::string& name, const at::Tensor& tensor,
+                       std::vector<std::string>& bad) {
   if (!tensor.is_floating_point()) return;
   const auto finite = at::isfinite(tensor.detach()).sum().item<std::int64_t>();
   if (finite < tensor.numel())
@@ -46,7 +47,7 @@ bool same_bits(double a, double b) {
 
 /// Prints the metrics of the repeated step, with the recorded value if it differs. Returns true if
 /// all are equal.
-bool print_figures(const StepEnd& end, const StepRecord& record) {
+bool print_metrics(const StepEnd& end, const StepRecord& record) {
   bool same = end.scalars.size() == record.scalars.size() && end.rejected == record.rejected;
   for (std::size_t i = 0; i < end.scalars.size(); ++i) {
     const auto& [name, value, kind] = end.scalars[i];
@@ -90,14 +91,14 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const auto model = session.make_detector(record.classes);
   restore(*model, record.model);
   std::vector<std::string> weights, gradients;  // non-finite ones
-  for (const auto& [name, value] : named_values(*model)) look_at(name, value, weights);
+  for (const auto& [name, value] : named_values(*model)) add_if_not_finite(name, value, weights);
 
   HyperParameters hyper(recipe.optimizer);
   hyper.load(record.hyper);
   std::set<std::string> seen;  // reported once, although each micro-batch has a gradient
   const GradientHooks hooks(model->parameters(), [&](const auto& name, const auto& gradient) {
     const auto before = gradients.size();
-    if (!seen.contains(name)) look_at(name, gradient, gradients);
+    if (!seen.contains(name)) add_if_not_finite(name, gradient, gradients);
     if (gradients.size() > before) seen.insert(name);
   });
   TrainingStep step(*model, recipe.train, hyper.applied_to(recipe.optimizer));
@@ -110,7 +111,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
 
   print_formatted("step {}: {}\n", record.info.step + 1,
                   end.rejected.empty() ? "all values are finite" : end.rejected);
-  const bool same = print_figures(end, record);
+  const bool same = print_metrics(end, record);
   print_bad("weights were", weights);
   print_bad("gradients are", gradients);
   print_operator(watch.first());

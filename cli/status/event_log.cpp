@@ -24,7 +24,7 @@ constexpr double kMicroseconds = 1e-6;
 constexpr std::chrono::milliseconds kReadEvery{50};
 const std::string kAsked = "on request";
 
-SeenEvent event_of(const Json& json) {
+RankEvent event_of(const Json& json) {
   const auto& more = json.at("args");
   const bool goes_on = json.at("ph") == "B";
   return {
@@ -79,7 +79,7 @@ std::vector<Json> ask_ranks(const fs::path& run, const std::vector<Json>& files,
       if (text != before[rank])
         answers[rank] = Json::parse(text);
       else
-        waits |= life_of(files[rank]) != Life::gone;
+        waits |= rank_state(files[rank]) != RankState::gone;
     }
     if (!waits || Clock::now() > end) return answers;
     std::this_thread::sleep_for(kReadEvery);
@@ -97,7 +97,7 @@ EventLog read_event_log(const Json& json, std::string from) try {
                .why = who.at("why"),
                .written_s = who.at("written").get<double>() * kMicroseconds};
   std::transform(all.begin() + 1, all.end(), std::back_inserter(log.events), event_of);
-  std::ranges::stable_sort(log.events, {}, &SeenEvent::start_s);
+  std::ranges::stable_sort(log.events, {}, &RankEvent::start_s);
   return log;
 } catch (const Json::exception& problem) {
   throw Error(fmt::format("{}: cannot read the events ({})", from, problem.what()));

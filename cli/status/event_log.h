@@ -14,7 +14,7 @@
 namespace millrace::cli {
 
 /// An event as a rank reported it. Times are in seconds since 1970 by the clock of the rank's host.
-struct SeenEvent {
+struct RankEvent {
   std::string kind, name, detail;  // see base/events/event_ring.h
   std::int64_t number = -1, bytes = 0, thread = 0;
   double start_s = 0, seconds = 0;  // until its end, or until it was recorded
@@ -29,7 +29,7 @@ struct EventLog {
   std::string from;  // "on request", or a file; empty = no log
   std::string why;   // why it was written, or why it is missing
   double written_s = 0;
-  std::vector<SeenEvent> events = {};  // by start time
+  std::vector<RankEvent> events = {};  // by start time
 };
 
 /// Parses the JSON that write_events writes. Throws Error that gives `from` if the JSON is invalid.
@@ -51,7 +51,7 @@ std::vector<EventLog> failure_logs(const std::filesystem::path& run,
 EventLogs collect_event_logs(const std::filesystem::path& run, std::chrono::milliseconds timeout);
 
 /// An exchange between all ranks, and the ranks that made the others wait.
-struct Lateness {
+struct LateExchange {
   std::string exchange;     // "agreement on the step"
   std::string of;           // "step 12"
   std::int64_t number = 0;  // index among exchanges of its name, from 0
@@ -65,7 +65,7 @@ struct Lateness {
 /// Returns late exchanges by their end. Exchanges without a known late rank, and those before the
 /// begin of any log, are left out. The clocks of hosts need not agree: the last to arrive is the
 /// rank that waited least.
-std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks);
+std::vector<LateExchange> late_exchanges(const std::vector<EventLog>& ranks);
 
 /// Returns the JSON that docs/runs.md describes.
 Json to_json(const EventLogs& logs);

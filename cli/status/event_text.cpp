@@ -22,7 +22,7 @@ std::string names_of(const std::vector<EventLog>& ranks, const std::vector<std::
   return joined(names);
 }
 
-std::string line_of(const SeenEvent& event) {
+std::string line_of(const RankEvent& event) {
   const auto length = event.seconds < 0.1 ? fmt::format("{:.1f} ms", event.seconds * 1e3)
                                           : duration_text(event.seconds);
   return fmt::format("  {:>9}{} {} {}: {}\n", length, event.goes_on ? " so far," : ",", event.kind,
@@ -43,7 +43,7 @@ std::string text_of_rank(const EventLog& log) {
 }
 
 /// Returns the last exchanges, and those before them with the largest delays.
-std::vector<Lateness> chosen(std::vector<Lateness> all) {
+std::vector<LateExchange> chosen(std::vector<LateExchange> all) {
   if (all.size() <= kLast) return all;
   const auto older = all.size() - kLast;
   std::vector<std::size_t> worst;
@@ -51,14 +51,14 @@ std::vector<Lateness> chosen(std::vector<Lateness> all) {
   std::ranges::stable_sort(worst, std::ranges::greater(), [&](auto i) { return all[i].seconds; });
   if (worst.size() > kWorst) worst.resize(kWorst);
   std::ranges::sort(worst);
-  std::vector<Lateness> few;
+  std::vector<LateExchange> few;
   for (const auto i : worst) few.push_back(std::move(all[i]));
   std::ranges::move(all.begin() + static_cast<std::ptrdiff_t>(older), all.end(),
                     std::back_inserter(few));
   return few;
 }
 
-std::string text_of(const Lateness& one, const std::vector<EventLog>& ranks) {
+std::string text_of(const LateExchange& one, const std::vector<EventLog>& ranks) {
   const auto whose = names_of(ranks, one.late);
   const auto seconds =
       one.seconds < 0.1 ? fmt::format("{:.0f} ms", one.seconds * 1e3) : duration_text(one.seconds);
@@ -80,7 +80,7 @@ Json to_json(const EventLogs& logs) {
                      {"from", log.from},
                      {"why", log.why},
                      {"events", log.events.size()}});
-  for (const auto& one : who_was_late(logs.ranks))
+  for (const auto& one : late_exchanges(logs.ranks))
     late.push_back({{"exchange", one.exchange},
                     {"of", one.of},
                     {"number", one.number},
@@ -99,14 +99,14 @@ std::string to_text(const EventLogs& logs) {
     const auto& events = logs.ranks.front().events;
     if (events.empty()) return text;
     text += "\nEarlier events:\n";
-    std::vector<SeenEvent> ended;
-    std::ranges::copy_if(events, std::back_inserter(ended), std::not_fn(&SeenEvent::goes_on));
-    std::ranges::stable_sort(ended, {}, &SeenEvent::end_s);
+    std::vector<RankEvent> ended;
+    std::ranges::copy_if(events, std::back_inserter(ended), std::not_fn(&RankEvent::goes_on));
+    std::ranges::stable_sort(ended, {}, &RankEvent::end_s);
     for (auto i = ended.size() - std::min(ended.size(), kShownAlone); i < ended.size(); ++i)
       text += line_of(ended[i]);
     return text;
   }
-  const auto late = chosen(who_was_late(logs.ranks));
+  const auto late = chosen(late_exchanges(logs.ranks));
   text += late.empty() ? "\nNo rank was late in an exchange that all ranks recorded.\n"
                        : "\nLate ranks in exchanges, and what they did meanwhile:\n";
   for (const auto& one : late) text += text_of(one, logs.ranks);

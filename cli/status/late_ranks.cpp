@@ -16,15 +16,15 @@ constexpr double kLeastS = 1e-3;  // shorter delays do not count
 constexpr double kMostOf = 0.5;   // fraction of the time; shorter events do not explain it
 
 using Key = std::pair<std::string, std::int64_t>;  // name and number of an exchange
-using ByRank = std::map<std::int64_t, const SeenEvent*>;
+using ByRank = std::map<std::int64_t, const RankEvent*>;
 
-bool is_exchange(const SeenEvent& event) { return event.kind == "exchange"; }
+bool is_exchange(const RankEvent& event) { return event.kind == "exchange"; }
 
 /// Returns the event of these kinds that fills most of a time span; nullptr if none fills more than
 /// `kMostOf` of it.
-const SeenEvent* longest_in(const EventLog& log, double from_s, double to_s,
+const RankEvent* longest_in(const EventLog& log, double from_s, double to_s,
                             std::initializer_list<std::string_view> kinds) {
-  const SeenEvent* longest = nullptr;
+  const RankEvent* longest = nullptr;
   double most = kMostOf * (to_s - from_s);
   for (const auto& event : log.events) {
     const auto inside = std::min(event.end_s(), to_s) - std::max(event.start_s, from_s);
@@ -40,7 +40,7 @@ std::string doing_between(const EventLog& log, double from_s, double to_s) {
       longest_in(log, from_s, to_s, {"data", "step", "callback", "checkpoint", "other"});
   if (!main) return "nothing recorded";
   auto text = main->detail;
-  const SeenEvent* part = nullptr;
+  const RankEvent* part = nullptr;
   if (main->kind == "data") part = longest_in(log, from_s, to_s, {"stage"});
   if (main->kind == "callback") part = longest_in(log, from_s, to_s, {"evaluation"});
   if (part)
@@ -55,14 +55,14 @@ const EventLog& log_of(const std::vector<EventLog>& ranks, std::int64_t rank) {
 }
 
 /// Handles an exchange at which all ranks have arrived.
-std::optional<Lateness> of_all(const std::vector<EventLog>& ranks, const ByRank& events) {
+std::optional<LateExchange> of_all(const std::vector<EventLog>& ranks, const ByRank& events) {
   const auto waited = [](const auto& entry) { return entry.second->seconds; };
   // A rank whose exchange goes on has waited at least this long.
   const auto [last, first] = std::ranges::minmax_element(events, {}, waited);
   const auto seconds = waited(*first) - waited(*last);
   if (seconds < kLeastS || last->second->goes_on) return std::nullopt;
   const auto& event = *last->second;
-  return Lateness{
+  return LateExchange{
       .exchange = event.name,
       .of = event.detail,
       .number = event.number,
@@ -73,17 +73,17 @@ std::optional<Lateness> of_all(const std::vector<EventLog>& ranks, const ByRank&
 }
 
 /// Handles an exchange at which some ranks have not arrived, or are not known to have arrived.
-Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
+LateExchange of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
   const auto longest =
       std::ranges::max_element(events, {}, [](const auto& entry) { return entry.second->seconds; });
   const auto& event = *longest->second;
-  Lateness found{.exchange = event.name,
-                 .of = event.detail,
-                 .number = event.number,
-                 .end_s = event.end_s(),
-                 .goes_on = true,
-                 .late = {},
-                 .seconds = event.seconds};
+  LateExchange found{.exchange = event.name,
+                     .of = event.detail,
+                     .number = event.number,
+                     .end_s = event.end_s(),
+                     .goes_on = true,
+                     .late = {},
+                     .seconds = event.seconds};
   const EventLog* known = nullptr;
   for (const auto& log : ranks) {
     if (events.contains(log.rank)) continue;
@@ -102,7 +102,7 @@ Lateness of_missing(const std::vector<EventLog>& ranks, const ByRank& events) {
 
 }  // namespace
 
-std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks) {
+std::vector<LateExchange> late_exchanges(const std::vector<EventLog>& ranks) {
   std::map<Key, ByRank> exchanges;
   std::map<std::string, std::int64_t> begins;  // by name: the first number that all logs have
   for (const auto& log : ranks) {
@@ -114,7 +114,7 @@ std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks) {
     }
     for (const auto& [name, number] : own) begins[name] = std::max(begins[name], number);
   }
-  std::vector<Lateness> all;
+  std::vector<LateExchange> all;
   for (const auto& [key, events] : exchanges) {
     if (key.second < begins.at(key.first)) continue;
     if (events.size() == ranks.size()) {
@@ -124,7 +124,7 @@ std::vector<Lateness> who_was_late(const std::vector<EventLog>& ranks) {
       all.push_back(of_missing(ranks, events));
     }
   }
-  std::ranges::stable_sort(all, {}, &Lateness::end_s);
+  std::ranges::stable_sort(all, {}, &LateExchange::end_s);
   return all;
 }
 

@@ -47,43 +47,44 @@ bool is_training(const Json& file) { return state_in(file) == "training"; }
 
 /// Returns the status files of the `start`-th start with the states of their ranks. Does not rely
 /// on other machines' clocks: a rank that may be silent is watched until it writes again.
-std::vector<std::pair<Json, Life>> watch(const fs::path& run, std::int64_t start,
-                                         std::vector<Json> files) {
-  std::vector<std::pair<Json, Life>> all;
+std::vector<std::pair<Json, RankState>> watch(const fs::path& run, std::int64_t start,
+                                              std::vector<Json> files) {
+  std::vector<std::pair<Json, RankState>> all;
   double timeout_s = 0;
   for (auto& file : files) {
-    auto life = file.is_null() ? Life::gone : life_of(file);
-    if (life == Life::gone && !file.is_null()) {  // reads what it wrote at its end
+    auto state = file.is_null() ? RankState::gone : rank_state(file);
+    if (state == RankState::gone && !file.is_null()) {  // reads what it wrote at its end
       file = read_status_file(run, start, std::ssize(all));
-      if (!file.is_null()) life = life_of(file);
+      if (!file.is_null()) state = rank_state(file);
     }
-    if (life == Life::silent) timeout_s = std::max(timeout_s, kPeriods * file.value("every_s", 0.));
-    all.emplace_back(std::move(file), life);
+    if (state == RankState::silent)
+      timeout_s = std::max(timeout_s, kPeriods * file.value("every_s", 0.));
+    all.emplace_back(std::move(file), state);
   }
   const auto began = Clock::now();
-  const auto is_silent = [](const auto& one) { return one.second == Life::silent; };
+  const auto is_silent = [](const auto& one) { return one.second == RankState::silent; };
   while (std::ranges::any_of(all, is_silent) && seconds_since(began) < timeout_s) {
     std::this_thread::sleep_for(kReadStatusEvery);
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      auto& [file, life] = all[rank];
-      if (life != Life::silent) continue;
+      auto& [file, state] = all[rank];
+      if (state != RankState::silent) continue;
       auto now = read_status_file(run, start, static_cast<std::int64_t>(rank));
       if (now.is_null() || now["written"] == file["written"]) continue;
       file = std::move(now);
-      life = is_training(file) ? Life::writes : Life::gone;
+      state = is_training(file) ? RankState::writes : RankState::gone;
     }
   }
-  for (auto& [file, life] : all)
-    if (life == Life::silent && age_of(file) > kGoneAfterS &&
+  for (auto& [file, state] : all)
+    if (state == RankState::silent && age_of(file) > kGoneAfterS &&
         file.value("system", "") != own_identity().system)
-      life = Life::gone;
+      state = RankState::gone;
   return all;
 }
 
-std::string why_of(const Json& file, Life life) {
+std::string why_of(const Json& file, RankState state) {
   if (file.is_null()) return "has written no status; check its access to the run folder";
-  if (life == Life::writes) return "";
-  if (life == Life::silent) return "no longer writes its status";
+  if (state == RankState::writes) return "";
+  if (state == RankState::silent) return "no longer writes its status";
   return is_training(file) ? "its process has ended" : "its training has ended";
 }
 
@@ -110,22 +111,23 @@ std::vector<MemberStatus> ask_servers_of(const Json& file, bool asks,
   return members;
 }
 
-RunState state_of(const report::RunFiles& files, const std::vector<std::pair<Json, Life>>& ranks) {
-  const auto any = [&](Life life) {
-    return std::ranges::any_of(ranks, [&](const auto& one) { return one.second == life; });
+RunState state_of(const report::RunFiles& files,
+                  const std::vector<std::pair<Json, RankState>>& ranks) {
+  const auto any = [&](RankState state) {
+    return std::ranges::any_of(ranks, [&](const auto& one) { return one.second == state; });
   };
   if (is_over(files))
     return files.state == RecordedState::done ? RunState::done : RunState::stopped;
-  if (any(Life::writes)) return RunState::training;
+  if (any(RankState::writes)) return RunState::training;
   const bool is_locked = files.state == RecordedState::training;
   if (is_locked) return ranks.empty() ? RunState::starting : RunState::silent;
   if (files.state == RecordedState::unknown) return RunState::unknown;
-  return any(Life::silent) ? RunState::silent : RunState::broken;
+  return any(RankState::silent) ? RunState::silent : RunState::broken;
 }
 
 /// Returns "rank 1 (b): the disk is full" for the rank that failed first.
 std::string failure_of(const fs::path& run, const std::vector<MemberStatus>& ranks,
-                       const std::vector<std::pair<Json, Life>>& files) {
+                       const std::vector<std::pair<Json, RankState>>& files) {
   const auto logs = failure_logs(run, ranks);
   // mpirun sends SIGTERM to the other ranks if one was killed.
   if (!logs.empty() && logs.front().why != "SIGTERM")
@@ -181,20 +183,20 @@ MemberStatus rank_of(const Json& file, std::size_t number) {
   if (file.is_null()) return member;
   member.host = file.value("host", "");
   member.process = file.value("process", std::int64_t{0});
-  member.heard_s = std::max(0., age_of(file));
+  member.age_s = std::max(0., age_of(file));
   member.status = file.value("status", Json());
   return member;
 }
 
-Life life_of(const Json& file) {
-  if (!is_training(file)) return Life::gone;
+RankState rank_state(const Json& file) {
+  if (!is_training(file)) return RankState::gone;
   const auto running = is_running({.system = file.value("system", ""),
                                    .number = file.value("process", std::int64_t{0}),
                                    .start = file.value("process_start", std::int64_t{0})});
-  if (running == false) return Life::gone;
+  if (running == false) return RankState::gone;
   const auto age_s = age_of(file);
   const bool is_fresh = age_s >= 0 && age_s <= kPeriods * file.value("every_s", 0.);
-  return running && is_fresh ? Life::writes : Life::silent;
+  return running && is_fresh ? RankState::writes : RankState::silent;
 }
 
 std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
@@ -208,13 +210,13 @@ std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
     members.push_back({.name = endpoints[i],
                        .answers = answers_it,
                        .why = std::move(answer.why),
-                       .heard_s = answers_it ? 0. : -1.,
+                       .age_s = answers_it ? 0. : -1.,
                        .status = std::move(answer.status)});
   }
   return members;
 }
 
-RunStatus look_at_run(const fs::path& run, std::chrono::milliseconds timeout) {
+RunStatus read_run_status(const fs::path& run, std::chrono::milliseconds timeout) {
   auto files = report::read_run_files(run);
   const bool has_ended = is_over(files);
   auto written = read_status_files(run, starts_of(files));
@@ -225,17 +227,18 @@ RunStatus look_at_run(const fs::path& run, std::chrono::milliseconds timeout) {
       return ask_servers_of(file, !has_ended, timeout);
     });
   const auto ranks = watch(run, starts_of(files), std::move(written));
-  const auto any_writes = std::ranges::count(ranks, Life::writes, &std::pair<Json, Life>::second);
+  const auto any_writes =
+      std::ranges::count(ranks, RankState::writes, &std::pair<Json, RankState>::second);
   if (!ranks.empty() && !has_ended && any_writes == 0) files = report::read_run_files(run);
   RunStatus status{.run = run,
                    .standing = files.state_text,
                    .log_end = files.log_end,
-                   .patience_s = std::chrono::duration<double>(timeout).count()};
-  for (const auto& [file, life] : ranks) {
+                   .timeout_s = std::chrono::duration<double>(timeout).count()};
+  for (const auto& [file, state] : ranks) {
     auto& rank = status.ranks.emplace_back(rank_of(file, status.ranks.size()));
     if (is_over(files)) continue;
-    rank.answers = life == Life::writes;
-    rank.why = why_of(file, life);
+    rank.answers = state == RankState::writes;
+    rank.why = why_of(file, state);
   }
   if (servers.valid()) status.servers = servers.get();
   status.state = state_of(files, ranks);
@@ -244,11 +247,10 @@ RunStatus look_at_run(const fs::path& run, std::chrono::milliseconds timeout) {
 }
 
 Json to_json(const MemberStatus& member) {
-  return {
-      {"name", member.name},       {"host", member.host},
-      {"process", member.process}, {"answers", member.answers},
-      {"why", member.why},         {"heard_s", member.heard_s < 0 ? Json() : Json(member.heard_s)},
-      {"status", member.status}};
+  return {{"name", member.name},       {"host", member.host},
+          {"process", member.process}, {"answers", member.answers},
+          {"why", member.why},         {"heard_s", member.age_s < 0 ? Json() : Json(member.age_s)},
+          {"status", member.status}};
 }
 
 Json to_json(const RunStatus& run) {
@@ -261,7 +263,7 @@ Json to_json(const RunStatus& run) {
   for (const auto& other : run.also_training) also_training.push_back(other.string());
   return {{"run", run.run.string()},         {"state", name_of(run.state)},
           {"standing", run.standing},        {"verdict", verdict(run)},
-          {"patience_s", run.patience_s},    {"ranks", list_of(run.ranks)},
+          {"patience_s", run.timeout_s},     {"ranks", list_of(run.ranks)},
           {"servers", list_of(run.servers)}, {"log_end", run.log_end},
           {"also_training", also_training}};
 }

@@ -34,7 +34,7 @@ struct MemberStatus {
   std::int64_t process = 0;  // only for a rank
   bool answers = false;      // for a rank: it writes its status
   std::string why = {};      // why it does not answer; empty if it has ended or was not asked
-  double heard_s = -1;       // age of `status`, seconds; negative = never received
+  double age_s = -1;         // age of `status`, seconds; negative = never received
   Json status = {};          // the latest; null if not found
 
   /// Returns "rank 2 (b)"; only for a rank.
@@ -47,7 +47,7 @@ struct RunStatus {
   std::string standing;  // the run folder's state in words
   std::string log_end;   // only of a broken run
   std::string failure;   // of a broken run: "rank 3 (b): SIGSEGV"; empty if not known
-  double patience_s = 0;
+  double timeout_s = 0;
   std::vector<MemberStatus> ranks = {}, servers = {};
   std::vector<std::filesystem::path> also_training = {};  // in the same folder of runs
 };
@@ -70,12 +70,12 @@ std::vector<Json> newest_status_files(const std::filesystem::path& run);
 MemberStatus rank_of(const Json& file, std::size_t number);
 
 /// The state of a rank, from its status file and, if the rank is on this machine, its process.
-enum class Life {
+enum class RankState {
   writes,
   silent,  // has not written for three of its periods, or is on another machine
   gone,
 };
-Life life_of(const Json& file);
+RankState rank_state(const Json& file);
 
 /// Requests the status of data servers; waits up to `timeout`.
 std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
@@ -84,7 +84,7 @@ std::vector<MemberStatus> ask_servers(const std::vector<std::string>& endpoints,
 
 /// Reads the run's files, repeatedly for up to three of their periods if a rank may be silent, and
 /// requests the status of the data servers meanwhile. Throws Error if the folder is not a run.
-RunStatus look_at_run(const std::filesystem::path& run, std::chrono::milliseconds timeout);
+RunStatus read_run_status(const std::filesystem::path& run, std::chrono::milliseconds timeout);
 
 /// Returns one sentence, without a full stop, on the state of the run and the rank that the others
 /// wait for.

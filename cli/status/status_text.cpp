@@ -32,7 +32,7 @@ std::string bytes_text(const Json& status, const char* key) {
 /// Returns text for a rank or server that does not answer.
 std::string absence_text(const MemberStatus& member) {
   const auto when =
-      member.heard_s < 0 ? "" : fmt::format("; last status {} ago", duration_text(member.heard_s));
+      member.age_s < 0 ? "" : fmt::format("; last status {} ago", duration_text(member.age_s));
   return fmt::format("{}{}{}\n", kIndent, member.why, when);
 }
 

@@ -69,7 +69,7 @@ std::string text_of_training(const RunStatus& run) {
   double images_per_s = 0;
   for (const auto& rank : run.ranks) {
     if (!rank.answers) {
-      if (rank.heard_s >= 0) missing.push_back(&rank);
+      if (rank.age_s >= 0) missing.push_back(&rank);
       continue;
     }
     here.push_back(&rank);
@@ -121,7 +121,7 @@ std::string text_of_run(const RunStatus& run) {
 std::string verdict(const RunStatus& run) {
   auto text = text_of_run(run);
   for (const auto& rank : run.ranks)
-    if (rank.heard_s < 0 && run.state == RunState::training)
+    if (rank.age_s < 0 && run.state == RunState::training)
       text += fmt::format("; {} has written no status", rank.name);
   for (const auto& server : run.servers)
     if (!server.answers && !server.why.empty() && run.state == RunState::training)

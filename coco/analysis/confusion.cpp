@@ -17,7 +17,7 @@ OperatingPoints operating_points(const Matches& matches) {
   }
   // Detections with equal scores form one point below, so their order does not matter.
   tbb::parallel_sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
-    return score_fall(a.first) < score_fall(b.first);
+    return descending_score_key(a.first) < descending_score_key(b.first);
   });
   double objects = 0;
   for (std::size_t k = 0; k < matches.extent.categories; ++k)

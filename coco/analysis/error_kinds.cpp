@@ -20,7 +20,7 @@ enum class Role : std::uint8_t {
 };
 
 struct Point {
-  std::uint64_t fall;          // key of score_fall
+  std::uint64_t score_key;     // key of descending_score_key
   std::uint32_t image, match;  // tie breakers
   Role role;
   ErrorKind kind;  // kind of error; unused for hits
@@ -103,7 +103,7 @@ ErrorCosts of_all(const std::vector<ErrorCosts>& categories) {
 
 }  // namespace
 
-std::optional<ErrorKind> dearest(const ErrorCosts& errors) {
+std::optional<ErrorKind> costliest_kind(const ErrorCosts& errors) {
   const auto most = std::ranges::max_element(errors.cost);
   if (!(*most > 0)) return {};
   return static_cast<ErrorKind>(most - errors.cost.begin());
@@ -187,7 +187,7 @@ ErrorReport ErrorKinds::report() const {
       const auto [what, mended] = verdicts_[i];
       if (what == kIgnored) continue;
       const Scored& one = matches_.detections[i];
-      Point point{score_fall(one.score), one.image, i, Role::hit, {}};
+      Point point{descending_score_key(one.score), one.image, i, Role::hit, {}};
       if (what != kHit) {
         ++count[what];
         point.kind = static_cast<ErrorKind>(what);
@@ -202,7 +202,7 @@ ErrorReport ErrorKinds::report() const {
   }
   tbb::parallel_for(std::size_t{0}, categories, [&](std::size_t k) {
     std::ranges::sort(lists[k], {},
-                      [](const Point& p) { return std::tuple(p.fall, p.image, p.match); });
+                      [](const Point& p) { return std::tuple(p.score_key, p.image, p.match); });
     if (objects[k].all > 0) fill_costs(lists[k], objects[k], report.categories[k]);
   });
   report.all = of_all(report.categories);

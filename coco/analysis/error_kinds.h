@@ -40,7 +40,7 @@ struct ErrorCosts {
 };
 
 /// Returns the kind with the highest cost; nullopt if all costs are 0.
-std::optional<ErrorKind> dearest(const ErrorCosts& errors);
+std::optional<ErrorKind> costliest_kind(const ErrorCosts& errors);
 
 /// The errors of all categories. Ignored detections are not errors.
 struct ErrorReport {

@@ -41,7 +41,7 @@ void for_each_image(const Plan& plan, const Detections& detections, const Matche
     ImagePairs pairs;
     pairs.found = std::move(by_image[i]);
     std::ranges::stable_sort(pairs.found, {}, [&](const auto& one) {
-      return score_fall(matches.detections[one.match].score);
+      return descending_score_key(matches.detections[one.match].score);
     });
     for (std::uint32_t a = image.first; a < image.first + image.count; ++a) {
       const int category = plan.category(truth.annotations[a].category_id);

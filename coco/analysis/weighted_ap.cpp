@@ -38,8 +38,8 @@ WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results
         ++objects.back().count;
       }
   struct Item {
-    std::uint64_t fall;   // key of score_fall
-    std::uint32_t image;  // position in the weights
+    std::uint64_t score_key;  // key of descending_score_key
+    std::uint32_t image;      // position in the weights
     std::uint32_t rank;
     Outcome outcome;
   };
@@ -49,13 +49,13 @@ WeightedAp::WeightedAp(const Plan& plan, std::span<const Matches* const> results
       const Matches& matches = *results[from];
       for (const std::uint32_t i : matches.of(k)) {
         const Scored& one = matches.detections[i];
-        items.push_back(
-            {score_fall(one.score), from * images + one.image, one.rank, matches.outcome(i)});
+        items.push_back({descending_score_key(one.score), from * images + one.image, one.rank,
+                         matches.outcome(i)});
       }
     }
     std::ranges::sort(items, {}, [&](const Item& one) {
       // Equal scores are ordered by image as in pycocotools, from either result.
-      return std::tuple(one.fall, one.image % images, one.image, one.rank);
+      return std::tuple(one.score_key, one.image % images, one.image, one.rank);
     });
     List& list = lists_[k];
     list.images.reserve(items.size());

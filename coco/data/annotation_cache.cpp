@@ -192,7 +192,7 @@ std::optional<Folder> cache_folder() {
 
 /// A record that a large file and its cache were read and verified once. They are not verified
 /// again while both are unchanged.
-struct Sighting {
+struct VerifiedRecord {
   FileStamp json;
   Key key;
   FileStamp cache;
@@ -211,13 +211,13 @@ struct Sighting {
 };
 
 /// Returns the record for a file in its current state; nullopt if not recorded.
-std::optional<Sighting> find_sighting(const fs::path& folder, const FileStamp& json) {
-  const auto file = Sighting::file(folder, json);
+std::optional<VerifiedRecord> find_verified_record(const fs::path& folder, const FileStamp& json) {
+  const auto file = VerifiedRecord::file(folder, json);
   std::error_code none;
-  if (fs::file_size(file, none) != sizeof(Sighting) || none) return {};
+  if (fs::file_size(file, none) != sizeof(VerifiedRecord) || none) return {};
   try {
-    const auto bytes = read_file(file, {.most = sizeof(Sighting)});
-    Sighting one;
+    const auto bytes = read_file(file, {.max_bytes = sizeof(VerifiedRecord)});
+    VerifiedRecord one;
     if (bytes.size() != sizeof(one)) return {};
     std::memcpy(&one, bytes.data(), sizeof(one));
     if (one.json == json) return one;
@@ -299,11 +299,11 @@ struct Cache {
   }
 
   void keep_sighting() const {
-    const auto cache = Sighting::stamp_of_cache(file);
+    const auto cache = VerifiedRecord::stamp_of_cache(file);
     if (!json || !cache) return;
-    const Sighting one{*json, key, *cache};
+    const VerifiedRecord one{*json, key, *cache};
     try {
-      replace_file(Sighting::file(folder.path, *json), {{as_text(&one, 1)}});
+      replace_file(VerifiedRecord::file(folder.path, *json), {{as_text(&one, 1)}});
     } catch (const Error&) {  // the next start verifies everything
     }
   }
@@ -354,9 +354,9 @@ std::shared_ptr<const Dataset> read_dataset_cached(const fs::path& json,
   if (!folder || no_size || size < kLeastCached) return read_dataset(json);
   const auto stamp = size < least_trusted ? std::nullopt : settled_stamp_of(json);
   if (stamp)
-    if (const auto seen = find_sighting(folder->path, *stamp)) {
+    if (const auto seen = find_verified_record(folder->path, *stamp)) {
       const Cache cache{*folder, seen->key, stamp};
-      if (Sighting::stamp_of_cache(cache.file) == seen->cache)
+      if (VerifiedRecord::stamp_of_cache(cache.file) == seen->cache)
         if (auto data = cache.load(json.string(), /*known=*/true)) return data;
     }
   const Cache cache{*folder, key_of(open_json(json, '{')), stamp};

@@ -149,7 +149,7 @@ std::shared_ptr<const Dataset> parse(std::string json, const std::string& source
   auto records = read_in_order(text, begins);
   try {
     return assemble(std::move(records), source);
-  } catch (const Contradiction& problem) {
+  } catch (const RecordConflict& problem) {
     if (problem.annotation) text.fail(begins[*problem.annotation], problem.what());
     throw Error(fmt::format("{}: {}", source, problem.what()));
   }
@@ -231,8 +231,8 @@ std::optional<Spill> spill_for(const InputFile& file, const fs::path& folder) {
 
 }  // namespace
 
-void tell_first_fault(const InputFile& file, const std::string& source,
-                      const std::optional<Spill>& spill) {
+void throw_first_fault(const InputFile& file, const std::string& source,
+                       const std::optional<Spill>& spill) {
   std::vector<RecordFault> faults;
   read_pieces(file, kPieceBytes, spill, &faults);
   if (faults.empty()) return;
@@ -299,16 +299,16 @@ std::shared_ptr<const Dataset> read_dataset(const fs::path& json, const fs::path
     try {
       if (auto records = read_pieces(file, kPieceBytes, spill))
         return assemble(std::move(*records), json.string());
-    } catch (const Contradiction& problem) {  // reported below with its place in the file
+    } catch (const RecordConflict& problem) {  // reported below with its place in the file
       if (file.size() > kMostText)
         throw Error(fmt::format("{}: {}", json.string(), problem.what()));
     }
-    if (file.size() > kMostText) tell_first_fault(file, json.string(), spill);
+    if (file.size() > kMostText) throw_first_fault(file, json.string(), spill);
   }
   return parse(read_json(json, '{'), json.string());
 }
 
-std::shared_ptr<const Dataset> read_sound_records(const fs::path& json,
+std::shared_ptr<const Dataset> read_valid_records(const fs::path& json,
                                                   const FaultListener& listener) {
   const auto file = open_json(json, '{');
   std::vector<RecordFault> faults;
@@ -320,7 +320,7 @@ std::shared_ptr<const Dataset> read_sound_records(const fs::path& json,
     std::vector<std::size_t> begins;
     records = read_in_order({read_json(json, '{'), json.string()}, begins, listener.unreadable);
   }
-  return assemble(std::move(*records), json.string(), listener.contradiction);
+  return assemble(std::move(*records), json.string(), listener.on_conflict);
 }
 
 }  // namespace millrace::coco

@@ -28,8 +28,8 @@ constexpr FindingKind kShape{
 constexpr FindingKind kRuns{"mask-unreadable", error,
                             "run lengths that are damaged or do not fill their mask", kLeftOut};
 
-/// Indexed by Clash.
-constexpr FindingKind kClashes[] = {
+/// Indexed by ConflictKind.
+constexpr FindingKind kConflictKinds[] = {
     {"image-id-twice", error, "images with the id of another image", kStops},
     {"category-id-twice", error, "categories with the id of another category", kStops},
     {"annotation-id-twice", error, "annotations with the id of another annotation", kLeftOut},
@@ -55,15 +55,15 @@ FindingExample example_of(const RecordFault& fault) {
                               fault.why)};
 }
 
-FindingExample example_of(const Contradiction& problem) {
+FindingExample example_of(const RecordConflict& problem) {
   FindingExample example;
-  if (problem.clash == Clash::image_twice) example.image = problem.id;
-  if (problem.clash == Clash::category_twice) example.category = problem.id;
+  if (problem.kind == ConflictKind::image_twice) example.image = problem.id;
+  if (problem.kind == ConflictKind::category_twice) example.category = problem.id;
   if (!problem.annotation) return example;
   example.annotation = problem.id;
   example.image = problem.image_id;
   // Omitted for a duplicate annotation id, since positions count only readable records.
-  if (problem.clash != Clash::annotation_twice) example.what = problem.why;
+  if (problem.kind != ConflictKind::annotation_twice) example.what = problem.why;
   return example;
 }
 
@@ -72,13 +72,14 @@ FindingExample example_of(const Contradiction& problem) {
 std::shared_ptr<const Dataset> check_records(const std::filesystem::path& json,
                                              Findings& findings) {
   try {
-    return read_sound_records(
+    return read_valid_records(
         json,
         {.unreadable =
              [&](const RecordFault& fault) { findings.add(kind_of(fault), example_of(fault)); },
-         .contradiction =
-             [&](const Contradiction& problem) {
-               findings.add(kClashes[static_cast<std::size_t>(problem.clash)], example_of(problem));
+         .on_conflict =
+             [&](const RecordConflict& problem) {
+               findings.add(kConflictKinds[static_cast<std::size_t>(problem.kind)],
+                            example_of(problem));
              }});
   } catch (const Error& problem) {
     findings.add(kFile, {.what = problem.what()});

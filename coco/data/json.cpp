@@ -197,10 +197,11 @@ InputFile open_json(const std::filesystem::path& file, char opening) {
 
 std::string read_json(const std::filesystem::path& file, char opening) {
   return read_file(
-      file, {.most = kMostText,
-             .spare = JsonReader::kPadding,
-             .look = [&](std::string_view head) { expect_opening(head, file.string(), opening); },
-             .pipes = Pipes::taken});
+      file,
+      {.max_bytes = kMostText,
+       .spare = JsonReader::kPadding,
+       .check_head = [&](std::string_view head) { expect_opening(head, file.string(), opening); },
+       .pipes = Pipes::taken});
 }
 
 JsonText::JsonText(std::string text, std::string source)

@@ -19,12 +19,12 @@ namespace millrace::coco {
 struct FaultListener {
   std::function<void(const RecordFault&)> unreadable;  // invalid in itself
   // Conflicts with other records; see `assemble`.
-  std::function<void(const Contradiction&)> contradiction;
+  std::function<void(const RecordConflict&)> on_conflict;
 };
 
 /// Reads a file with the rules of `read_dataset`, but leaves out each invalid record. Throws Error
 /// with the byte if the file as a whole cannot be read, and any exception of the listener.
-std::shared_ptr<const Dataset> read_sound_records(const std::filesystem::path& json,
+std::shared_ptr<const Dataset> read_valid_records(const std::filesystem::path& json,
                                                   const FaultListener& listener);
 
 /// Bytes of a piece. Its text and records fit into a core's L2 cache and need few pages.
@@ -44,8 +44,8 @@ bool is_worth_pieces(const std::filesystem::path& file);
 
 /// Throws the Error of the first unreadable record, like reading in order, for a file of any size.
 /// Does nothing if all are readable, or if the file as a whole cannot be read.
-void tell_first_fault(const InputFile& file, const std::string& source,
-                      const std::optional<Spill>& spill = {});
+void throw_first_fault(const InputFile& file, const std::string& source,
+                       const std::optional<Spill>& spill = {});
 
 /// Reads images and annotations, or results, in pieces (see `read_list`), so that no text stays in
 /// memory. Returns nullopt on failure; reading the file in order then gives the records or the

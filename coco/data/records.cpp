@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::uint32_t kNowhere = UINT32_MAX;
 
-using Tell = std::function<void(const Contradiction&)>;
+using Tell = std::function<void(const RecordConflict&)>;
 
 /// Sorts records by id. Of records with equal ids, keeps the first and reports the others.
 template <typename Record>
-void order_by_id(std::vector<Record>& records, Clash clash, std::string_view noun,
+void order_by_id(std::vector<Record>& records, ConflictKind kind, std::string_view noun,
                  const Tell& tell) {
   std::ranges::stable_sort(records, {}, &Record::id);
   for (std::size_t i = 1; i < records.size(); ++i)
     if (const std::int64_t id = records[i].id; records[i - 1].id == id)
-      tell({clash, id, fmt::format("{} id {} occurs twice", noun, id)});
+      tell({kind, id, fmt::format("{} id {} occurs twice", noun, id)});
   const auto same = [](const Record& a, const Record& b) { return a.id == b.id; };
   records.erase(std::unique(records.begin(), records.end(), same), records.end());
 }
@@ -45,24 +45,25 @@ void check_ids(std::span<const Annotation> annotations, std::vector<std::uint32_
       continue;
     }
     const std::size_t index = seen[i].second;
-    tell({Clash::annotation_twice, index, annotations[index],
+    tell({ConflictKind::annotation_twice, index, annotations[index],
           fmt::format("annotations[{}] has the same id", seen[first].second)});
     owners[index] = kNowhere;
   }
 }
 
 /// Returns why an annotation does not fit its image or category; nullopt if it does.
-std::optional<std::pair<Clash, std::string>> fault_of(const Annotation& one, const Image* image,
-                                                      const Dataset& data) {
-  if (!image) return {{Clash::no_image, fmt::format("no image has id {}", one.image_id)}};
+std::optional<std::pair<ConflictKind, std::string>> fault_of(const Annotation& one,
+                                                             const Image* image,
+                                                             const Dataset& data) {
+  if (!image) return {{ConflictKind::no_image, fmt::format("no image has id {}", one.image_id)}};
   if (data.category_index(one.category_id) < 0)
-    return {{Clash::no_category, fmt::format("no category has id {}", one.category_id)}};
+    return {{ConflictKind::no_category, fmt::format("no category has id {}", one.category_id)}};
   if (one.shape.kind == ShapeKind::mask) {
     const std::int64_t height = data.runs[one.shape.first], width = data.runs[one.shape.first + 1];
     if (height != image->height || width != image->width)
-      return {
-          {Clash::mask_size, fmt::format("the mask is {} x {}, the image {} x {} (height x width)",
-                                         height, width, image->height, image->width)}};
+      return {{ConflictKind::mask_size,
+               fmt::format("the mask is {} x {}, the image {} x {} (height x width)", height, width,
+                           image->height, image->width)}};
   }
   return {};
 }
@@ -208,22 +209,22 @@ void GatheredRecords::append(Records& part) {
   each_array([](auto& to, const auto& from) { append_to(to, from); }, *this, part);
 }
 
-Contradiction::Contradiction(Clash which, std::size_t index, const Annotation& one,
-                             const std::string& reason)
+RecordConflict::RecordConflict(ConflictKind which, std::size_t index, const Annotation& one,
+                               const std::string& reason)
     : Error(fmt::format("annotations[{}] (id {}): {}", index, one.id, reason)),
-      clash(which),
+      kind(which),
       id(one.id),
       annotation(index),
       image_id(one.image_id),
       why(reason) {}
 
 std::shared_ptr<const Dataset> assemble(GatheredRecords given, std::string source,
-                                        const Tell& on_contradiction) {
+                                        const Tell& on_conflict) {
   const Tell tell =
-      on_contradiction ? on_contradiction : [](const Contradiction& problem) { throw problem; };
+      on_conflict ? on_conflict : [](const RecordConflict& problem) { throw problem; };
   const auto records = std::make_shared<GatheredRecords>(std::move(given));
-  order_by_id(records->images, Clash::image_twice, "image", tell);
-  order_by_id(records->categories, Clash::category_twice, "category", tell);
+  order_by_id(records->images, ConflictKind::image_twice, "image", tell);
+  order_by_id(records->categories, ConflictKind::category_twice, "category", tell);
   auto data = std::make_shared<Dataset>();
   data->source = std::move(source);
   data->memory = records;

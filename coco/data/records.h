@@ -80,7 +80,7 @@ struct GatheredRecords {
   void append(Records& part);
 };
 
-enum class Clash {
+enum class ConflictKind {
   image_twice,
   category_twice,
   annotation_twice,
@@ -90,12 +90,13 @@ enum class Clash {
 };
 
 /// A conflict of a record with another record. The message names the record.
-struct Contradiction : Error {
-  Contradiction(Clash which, std::int64_t of, const std::string& message)
-      : Error(message), clash(which), id(of) {}
-  Contradiction(Clash which, std::size_t index, const Annotation& one, const std::string& reason);
+struct RecordConflict : Error {
+  RecordConflict(ConflictKind which, std::int64_t of, const std::string& message)
+      : Error(message), kind(which), id(of) {}
+  RecordConflict(ConflictKind which, std::size_t index, const Annotation& one,
+                 const std::string& reason);
 
-  Clash clash;
+  ConflictKind kind;
   std::int64_t id;
   // Set for annotations:
   std::optional<std::size_t> annotation;  // position in the records
@@ -104,16 +105,16 @@ struct Contradiction : Error {
 };
 
 /// Sorts the records and checks them against each other, on all threads of the caller's arena.
-/// Throws Contradiction for a duplicate id, an annotation of an unknown image or category, or a
-/// mask whose size differs from its image. With `on_contradiction`, calls it for each conflict
+/// Throws RecordConflict for a duplicate id, an annotation of an unknown image or category, or a
+/// mask whose size differs from its image. With `on_conflict`, calls it for each conflict
 /// instead and leaves the record out (of two records with equal ids, the later one).
 std::shared_ptr<const Dataset> assemble(
     GatheredRecords records, std::string source,
-    const std::function<void(const Contradiction&)>& on_contradiction = {});
+    const std::function<void(const RecordConflict&)>& on_conflict = {});
 inline std::shared_ptr<const Dataset> assemble(
     Records records, std::string source,
-    const std::function<void(const Contradiction&)>& on_contradiction = {}) {
-  return assemble(GatheredRecords(std::move(records)), std::move(source), on_contradiction);
+    const std::function<void(const RecordConflict&)>& on_conflict = {}) {
+  return assemble(GatheredRecords(std::move(records)), std::move(source), on_conflict);
 }
 
 }  // namespace millrace::coco

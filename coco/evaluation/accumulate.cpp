@@ -16,7 +16,7 @@ namespace {
 
 /// The sort key of a detection: falling score, then position.
 struct Place {
-  std::uint64_t fall;
+  std::uint64_t score_key;
   std::uint32_t detection;
 };
 
@@ -24,14 +24,14 @@ struct Place {
 void sort_places(std::span<Place> places, std::span<Place> spare) {
   constexpr std::size_t kFew = 256;  // size below which a comparison sort is as fast
   if (places.size() < kFew) {
-    std::ranges::stable_sort(places, {}, &Place::fall);
+    std::ranges::stable_sort(places, {}, &Place::score_key);
     return;
   }
   // Radix sort, last digit first, skipping digits with equal values everywhere.
   constexpr unsigned kDigitBits = 11;
   constexpr std::size_t kDigits = (64 + kDigitBits - 1) / kDigitBits, kValues = 1U << kDigitBits;
   const auto digit = [](const Place& place, std::size_t i) {
-    return static_cast<std::size_t>(place.fall >> (i * kDigitBits)) % kValues;
+    return static_cast<std::size_t>(place.score_key >> (i * kDigitBits)) % kValues;
   };
   std::array<std::array<std::uint32_t, kValues>, kDigits> begins{};
   for (const Place& place : places)
@@ -134,7 +134,7 @@ class Accumulator {
     worker.order.clear();
     worker.order.reserve(own.size());
     for (const std::uint32_t i : own)
-      worker.order.push_back({score_fall(matches_.detections[i].score), i});
+      worker.order.push_back({descending_score_key(matches_.detections[i].score), i});
     worker.spare.resize(own.size());
     sort_places(worker.order, worker.spare);
   }
@@ -165,9 +165,9 @@ class Accumulator {
       const Outcome* outcome = &matches_.outcomes[at * extent_.outcomes()];
       for (std::size_t a = 0; a < areas; ++a)
         for (std::size_t w = 0; w < words; ++w, ++outcome) {
-          const unsigned every = extent_.every(w), counted = every & ~unsigned{outcome->ignored};
+          const unsigned all = extent_.all_bits(w), counted = all & ~unsigned{outcome->ignored};
           std::uint64_t* const wrong_here = wrong.data() + (a * words + w) * limits;
-          if (outcome->hit == 0 && (counted == 0 || counted == every)) {  // the usual case
+          if (outcome->hit == 0 && (counted == 0 || counted == all)) {  // the usual case
             wrong_here[least] += counted != 0;
             continue;
           }

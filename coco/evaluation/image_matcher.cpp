@@ -34,7 +34,8 @@ Indices ImageMatcher::best_of(const Detections& all, Indices given) {
   const std::size_t limit = plan_.options.max_detections.back();
   if (given.size() <= limit) return given;
   best_.assign(given.begin(), given.end());
-  std::ranges::stable_sort(best_, {}, [&](std::uint32_t i) { return score_fall(all[i].score); });
+  std::ranges::stable_sort(best_, {},
+                           [&](std::uint32_t i) { return descending_score_key(all[i].score); });
   best_.resize(limit);
   return best_;
 }
@@ -64,14 +65,15 @@ std::uint32_t ImageMatcher::list(const Image& image, const Detections& all, Indi
     if (federated && !(evaluated_[static_cast<std::size_t>(k)] &&
                        plan_.has_area(area_of(all, index, plan_.options.area))))
       continue;
-    listed_.push_back({score_fall(all[index].score), static_cast<std::uint32_t>(k), index});
+    listed_.push_back(
+        {descending_score_key(all[index].score), static_cast<std::uint32_t>(k), index});
   }
   const std::size_t categories = plan_.category.ids().size();
   if (plan_.options.class_agnostic || categories > 256 + 8 * listed_.size()) {
     // With joined categories, equal scores are ordered by category.
     const bool joined = plan_.options.class_agnostic;
     std::ranges::sort(listed_, {}, [joined](const Candidate& c) {
-      return std::tuple(joined ? 0 : c.category, c.fall, c.category, c.index);
+      return std::tuple(joined ? 0 : c.category, c.score_key, c.category, c.index);
     });
     candidates_.swap(listed_);
     return unknown;
@@ -86,7 +88,7 @@ std::uint32_t ImageMatcher::list(const Image& image, const Detections& all, Indi
     const auto end = candidates_.begin() + places_[begin->category];
     if (end - begin > 1)
       std::sort(begin, end, [](const Candidate& a, const Candidate& b) {
-        return a.fall != b.fall ? a.fall < b.fall : a.index < b.index;
+        return a.score_key != b.score_key ? a.score_key < b.score_key : a.index < b.index;
       });
     begin = end;
   }
@@ -190,7 +192,8 @@ void ImageMatcher::ignore_outside(const Image& image, const Detections& all,
       const bool outside = excused || !range.has(area);
       for (std::size_t w = 0; w < words; ++w, ++outcome)
         if (outside)
-          outcome->ignored |= static_cast<ThresholdBits>(extent.every(w) & ~unsigned{outcome->hit});
+          outcome->ignored |=
+              static_cast<ThresholdBits>(extent.all_bits(w) & ~unsigned{outcome->hit});
     }
   }
 }

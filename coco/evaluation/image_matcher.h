@@ -55,7 +55,7 @@ class ImageMatcher {
 
  private:
   struct Candidate {
-    std::uint64_t fall;             // sort key of its score (score_fall)
+    std::uint64_t score_key;        // sort key of its score (descending_score_key)
     std::uint32_t category, index;  // position of the category, and among the detections
   };
   using Object = std::pair<std::uint32_t, const Annotation*>;  // category and object
@@ -133,7 +133,7 @@ void ImageMatcher::match(const Image& image, const Detections& all, std::span<Ou
       const auto fitting = std::span(near_).subspan(begin, near_ends_[d] - begin);
       for (std::size_t a = 0; a < extent.areas && !fitting.empty(); ++a) {
         Outcome& outcome = out[d * extent.outcomes() + a * words + w];
-        unsigned left = extent.every(w);
+        unsigned left = extent.all_bits(w);
         for (const bool counting : {true, false})
           for (const Near& near : fitting) {
             const std::size_t g = a * objects + near.object;

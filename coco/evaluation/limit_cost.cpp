@@ -71,9 +71,9 @@ LimitCost limit_cost(const Dataset& truth, EvaluateOptions options,
   };
   each([&](const Image& image) {
     ++cost.images;
-    cost.beyond += most_together(objects.of(image), cost.by_class) > cost.limit;
+    cost.images_over_limit += most_together(objects.of(image), cost.by_class) > cost.limit;
   });
-  if (cost.beyond == 0) return cost;
+  if (cost.images_over_limit == 0) return cost;
   std::vector<Detections::Record> answers;
   each([&](const Image& image) {
     for (const auto* one : objects.of(image)) answers.push_back(perfect_answer(*one));
@@ -83,10 +83,10 @@ LimitCost limit_cost(const Dataset& truth, EvaluateOptions options,
 }
 
 std::string text(const LimitCost& cost) {
-  if (cost.beyond == 0) return "";
+  if (cost.images_over_limit == 0) return "";
   return fmt::format("{} of {} images have more than {} objects{}: the best possible AP is {:.2f}",
-                     cost.beyond, cost.images, cost.limit, cost.by_class ? " of a class" : "",
-                     std::floor(100 * cost.best_ap) / 100);
+                     cost.images_over_limit, cost.images, cost.limit,
+                     cost.by_class ? " of a class" : "", std::floor(100 * cost.best_ap) / 100);
 }
 
 }  // namespace millrace::coco

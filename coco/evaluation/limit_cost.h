@@ -14,7 +14,7 @@ struct LimitCost {
   std::uint32_t limit = 0;  // limit of AP: detections per image and class; LVIS: per image
   bool by_class = true;
   // Evaluated images, and images with more objects than the limit.
-  std::size_t images = 0, beyond = 0;
+  std::size_t images = 0, images_over_limit = 0;
   double best_ap = 1;  // AP of perfect detections
 };
 

@@ -40,10 +40,10 @@ struct ImageMatches {
 /// An allocator that leaves new values uninitialized, so that the threads that fill them touch the
 /// pages first, not the allocating thread.
 template <class T>
-struct LeavesUnset : std::allocator<T> {
+struct UninitializedAllocator : std::allocator<T> {
   template <class U>
   struct rebind {
-    using other = LeavesUnset<U>;
+    using other = UninitializedAllocator<U>;
   };
   template <class U>
   void construct(U*) noexcept {}
@@ -71,16 +71,18 @@ struct Matches {
   }
 
   Extent extent;
-  std::vector<Scored, LeavesUnset<Scored>> detections;  // by image, category and falling score
-  std::vector<Outcome, LeavesUnset<Outcome>> outcomes;  // Extent::outcomes() per detection
-  std::vector<std::uint32_t, LeavesUnset<std::uint32_t>> by_category;  // see `of`
+  template <class T>
+  using Array = std::vector<T, UninitializedAllocator<T>>;
+  Array<Scored> detections;          // by image, category and falling score
+  Array<Outcome> outcomes;           // Extent::outcomes() per detection
+  Array<std::uint32_t> by_category;  // see `of`
   std::vector<std::size_t> first;    // [K + 1] offset of each category in `by_category`
   std::vector<std::int64_t> truths;  // [K, A] number of objects that count
   std::int64_t unknown_images = 0, unknown_categories = 0;  // see Evaluation
 };
 
 /// Returns a sort key that ascends with falling scores, NaN last, which is pycocotools' order.
-inline std::uint64_t score_fall(double score) {
+inline std::uint64_t descending_score_key(double score) {
   if (score != score) return UINT64_MAX;
   constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
   // Never -0, so that equal scores have equal bits.

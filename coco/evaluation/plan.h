@@ -49,7 +49,7 @@ struct Extent {
   std::size_t words() const { return (thresholds + kWordBits - 1) / kWordBits; }
   std::size_t outcomes() const { return areas * words(); }
   /// Returns the bits of all thresholds in a word.
-  ThresholdBits every(std::size_t word) const {
+  ThresholdBits all_bits(std::size_t word) const {
     const std::size_t left = thresholds - word * kWordBits;
     return static_cast<ThresholdBits>(left >= kWordBits ? 0xffff : (1U << left) - 1);
   }

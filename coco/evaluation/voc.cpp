@@ -47,7 +47,8 @@ std::vector<std::uint32_t> ranked(const Detections& all, std::int64_t category) 
   std::vector<std::uint32_t> own;
   for (std::uint32_t i = 0; i < all.size(); ++i)
     if (all[i].category_id == category) own.push_back(i);
-  std::ranges::stable_sort(own, {}, [&](std::uint32_t i) { return score_fall(all[i].score); });
+  std::ranges::stable_sort(own, {},
+                           [&](std::uint32_t i) { return descending_score_key(all[i].score); });
   return own;
 }
 

@@ -104,10 +104,10 @@ void check_output(Stage& stage, F check) {
 
 void check_sample(const Sample& sample, std::size_t classes) {
   const auto& image = sample.image;
-  if (!image.empty() && image.held().type() != CV_8UC3)
+  if (!image.empty() && image.stored_pixels().type() != CV_8UC3)
     fail(sample.path,
          fmt::format("has an image of {} pixels with {}; expected 3 channels of CV_8U (RGB)",
-                     size_text(image.held().size()), type_text(image.held())));
+                     size_text(image.stored_pixels().size()), type_text(image.stored_pixels())));
   check_objects(sample.objects,
                 image.empty() ? cv::Size(sample.width, sample.height) : image.size(), classes,
                 sample.path);

@@ -36,23 +36,23 @@ bool is_address(std::string_view text) {
 void DataSetOptions::describe(Options& o) {
   o.add("root", root,
         "folder of the data set, with annotations/instances_<split>.json and <split>/")
-      .decides(Decides::run);
-  o.add("train", train, "name of the training split").decides(Decides::run);
-  o.add("val", val, "name of the evaluation split").decides(Decides::evaluation);
+      .affects(Affects::run);
+  o.add("train", train, "name of the training split").affects(Affects::run);
+  o.add("val", val, "name of the evaluation split").affects(Affects::evaluation);
   o.add("classes", classes, "names of the categories to detect, in order; empty = all categories")
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("filter_empty", filter_empty, "leave images without a usable object out of training");
 }
 
 void BatchOptions::describe(Options& o) {
   o.add("batch_size", batch_size, "training batch size per process",
         {.min = 1, .max = 65536, .unit = "images"})
-      .decides(Decides::batches | Decides::run);  // the learning rate is scaled by it
+      .affects(Affects::batches | Affects::run);  // the learning rate is scaled by it
   o.add("test_batch_size", test_batch_size,
         "evaluation batch size per process; changes results only by rounding, since only images of "
         "one padded size are detected together",
         {.min = 1, .max = 65536, .unit = "images"})
-      .decides(Decides::evaluation);
+      .affects(Affects::evaluation);
   o.add("aspect_grouping", aspect_grouping,
         "batch wide images with wide and tall images with tall ones");
   o.add("shape_buckets", shape_buckets,
@@ -61,61 +61,61 @@ void BatchOptions::describe(Options& o) {
         {.min = 0, .max = 64});
   o.add("divisor", divisor, "sides of batches are padded to a multiple of this",
         {.min = 1, .max = 1024, .unit = "pixels"})
-      .decides(Decides::batches | Decides::evaluation);
+      .affects(Affects::batches | Affects::evaluation);
   o.add("pad_shapes", pad_shapes,
         "allowed shapes of training batches, each padded to the smallest that fits, such as "
         "[\"1344x800\", \"800x1344\"]; one shape = fixed size; empty = pad to divisor");
 }
 
 void ImageOptions::describe(Options& o) {
-  constexpr auto both = Decides::batches | Decides::evaluation;
+  constexpr auto both = Affects::batches | Affects::evaluation;
   o.add("flip", flip, "probability of a horizontal flip in training", {.min = 0, .max = 1});
   o.add("short_side", short_side,
         "length of the shorter side after resizing; several = one of them at random",
         {.min = 1, .max = 16384, .unit = "pixels", .least = 1})
-      .decides(both);
+      .affects(both);
   o.add("short_side_range", short_side_range,
         "draw short_side from a range [lowest, highest] instead of a list");
   o.add("max_side", max_side, "maximum length of the longer side",
         {.min = 1, .max = 65535, .unit = "pixels"})
-      .decides(both);
+      .affects(both);
   o.add("resize_style", resize_style,
         "rounding of sides and resizing of masks: opencv = sides rounded, polygons scaled; "
         "detectron2 = as opencv, with Pillow's antialiasing and without reduced_decoding; "
         "torchvision = sides truncated, masks rasterised first; yolox = sides truncated, polygons "
         "scaled; square = both sides short_side, max_side unused")
-      .decides(both);
+      .affects(both);
   o.add("reduced_decoding", reduced_decoding,
         "decode training JPEGs of at least twice the needed size at 1/2, 1/4 or 1/8 of their size");
   o.add("eval_reduced_decoding", eval_reduced_decoding,
         "reduced_decoding in evaluation; faster, but scores differ from those of `trainer predict`")
-      .decides(Decides::evaluation);
+      .affects(Affects::evaluation);
   o.add("strict_decoding", strict_decoding,
         "treat a truncated JPEG as unusable; false = decode what is there, the rest grey")
-      .decides(both);
+      .affects(both);
   o.add("max_pixels", max_pixels,
         "maximum pixels of an image; larger images are unusable, since decoding them may exhaust "
         "the memory; 0 = unlimited",
         {.min = 0, .max = 1 << 30, .unit = "pixels"})
-      .decides(both);
+      .affects(both);
   o.add("test_short_side", test_short_side, "short_side in evaluation; 0 = largest of short_side",
         {.min = 0, .max = 16384, .unit = "pixels"})
-      .decides(Decides::evaluation);
+      .affects(Affects::evaluation);
   o.add("test_max_side", test_max_side, "max_side in evaluation; 0 = max_side",
         {.min = 0, .max = 65535, .unit = "pixels"})
-      .decides(Decides::evaluation);
+      .affects(Affects::evaluation);
 }
 
 void PaceOptions::describe(Options& o) {
   o.add("threads", threads, "threads of the data flow; 0 = all cores", {.min = 0, .max = 4096})
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("in_flight", in_flight,
         "maximum number of prefetched images; 0 = enough to keep all threads busy",
         {.min = 0, .max = 1e6, .unit = "images"})
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("memory", memory, "maximum memory of prefetched images, at least one batch; 0 = unlimited",
         {.min = 0, .max = 1 << 24, .unit = "MiB"})
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("shuffle_window", shuffle_window,
         "size of the windows of consecutive images in which shuffling is done; the windows are "
         "shuffled too; 0 = all images",
@@ -126,23 +126,23 @@ void FaultOptions::describe(Options& o) {
   o.add("on_error", on_error, "reaction to an unusable image");
   o.add("max_skipped", max_skipped, "maximum fraction of unusable images per epoch",
         {.min = 0, .max = 1})
-      .decides(Decides::run);
+      .affects(Affects::run);
 }
 
 void RemoteOptions::describe(Options& o) {
   o.add("source", source,
         "data servers (`trainer serve`) that make the training batches, such as [\"tcp://a:5555\", "
         "\"tcp://b:5555\"]; empty = made in this process")
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("source_timeout", source_timeout, "fail if no data server answers for this long",
         {.min = 1, .max = 1e6})
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("source_key", source_key,
         "file with the client's secret key, for servers that require one; made by `trainer serve "
         "--keygen NAME`")
-      .decides(Decides::run);
+      .affects(Affects::run);
   o.add("source_server_key", source_server_key, "file with the servers' public key")
-      .decides(Decides::run);
+      .affects(Affects::run);
 }
 
 void DataOptions::describe(Options& o) {

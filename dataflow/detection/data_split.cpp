@@ -101,7 +101,7 @@ std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::pat
   } catch (const Error&) {  // rethrown below unless only records are at fault
     const auto name = file.string();
     Faults annotations{"annotation"}, images{"image"};
-    const auto data = coco::read_sound_records(
+    const auto data = coco::read_valid_records(
         file, {.unreadable =
                    [&](const coco::RecordFault& fault) {
                      if (fault.section == "categories")
@@ -109,8 +109,8 @@ std::shared_ptr<const coco::Dataset> read_annotations(const std::filesystem::pat
                      auto& faults = fault.section == "images" ? images : annotations;
                      faults.add(text(fault, faults.noun));
                    },
-               .contradiction =
-                   [&](const coco::Contradiction& problem) {
+               .on_conflict =
+                   [&](const coco::RecordConflict& problem) {
                      if (!problem.annotation)  // it is unclear which of two records is correct
                        throw Error(fmt::format("{}: {}", name, problem.what()));
                      annotations.add(fmt::format("annotation {}: {}", problem.id, problem.why));

@@ -41,7 +41,7 @@ bool move_into(std::vector<coco::Polygon>& polygons, const cv::Matx23d& matrix, 
   bool cut = false;
   for (auto& polygon : polygons) {
     for (std::size_t i = 0; i < polygon.size(); i += 2) {
-      const auto point = moved(polygon[i], polygon[i + 1], matrix);
+      const auto point = transformed(polygon[i], polygon[i + 1], matrix);
       polygon[i] = point[0], polygon[i + 1] = point[1];
     }
     auto inside = clipped(polygon, size);
@@ -68,14 +68,14 @@ void move_into(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
     auto& shape = objects.segmentations[i];
     auto& box = objects.boxes[i];
     const double before = growth * area_of(shape, box);
-    const Box whole = moved(box, matrix);
+    const Box whole = transformed(box, matrix);
     box = clipped(whole, size);
     bool cut = box != whole;
     if (auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape)) {
       cut = move_into(*polygons, matrix, size);
       if ((cut || !upright) && !polygons->empty()) box = bounds(*polygons);
     } else if (auto* mask = std::get_if<coco::Rle>(&shape)) {
-      const Box around = moved(coco::bounding_box(*mask), matrix);
+      const Box around = transformed(coco::bounding_box(*mask), matrix);
       cut = clipped(around, size) != around;
       *mask = move_mask(*mask);
       if (cut || !upright) box = coco::bounding_box(*mask);
@@ -83,7 +83,7 @@ void move_into(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
     const bool thin = cut && (box.width() < 1 || box.height() < 1);
     stays[i] = !thin && visibility.holds(before, area_of(shape, box));
   }
-  keep(objects, stays);
+  filter_objects(objects, stays);
 }
 
 }  // namespace
@@ -116,15 +116,15 @@ Box bounds(std::span<const coco::Polygon> polygons) {
           static_cast<float>(high[1])};
 }
 
-cv::Vec2d moved(double x, double y, const cv::Matx23d& matrix) {
+cv::Vec2d transformed(double x, double y, const cv::Matx23d& matrix) {
   return matrix * cv::Vec3d(x, y, 1);
 }
 
-Box moved(const Box& box, const cv::Matx23d& matrix) {
+Box transformed(const Box& box, const cv::Matx23d& matrix) {
   coco::Polygon corners;
   for (const float x : {box.x1, box.x2})
     for (const float y : {box.y1, box.y2}) {
-      const auto corner = moved(x, y, matrix);
+      const auto corner = transformed(x, y, matrix);
       corners.insert(corners.end(), {corner[0], corner[1]});
     }
   return bounds({&corners, 1});
@@ -195,7 +195,8 @@ void warp(Instances& objects, const cv::Matx23d& matrix, cv::Size size,
             [&](const coco::Rle& mask) { return warped(mask, matrix, size); });
 }
 
-void cover(Instances& objects, const coco::Rle& hidden, const Visibility& visibility) {
+void remove_covered_pixels(Instances& objects, const coco::Rle& hidden,
+                           const Visibility& visibility) {
   std::vector<bool> stays(objects.size(), true);
   for (std::size_t i = 0; i < objects.size(); ++i) {
     auto& shape = objects.segmentations[i];
@@ -209,7 +210,7 @@ void cover(Instances& objects, const coco::Rle& hidden, const Visibility& visibi
     objects.boxes[i] = coco::bounding_box(rest);
     shape = std::move(rest);
   }
-  keep(objects, stays);
+  filter_objects(objects, stays);
 }
 
 }  // namespace millrace

@@ -23,9 +23,9 @@ Box clipped(const Box& box, cv::Size image);
 Box bounds(std::span<const coco::Polygon> polygons);
 
 /// Returns the point matrix * (x, y, 1).
-cv::Vec2d moved(double x, double y, const cv::Matx23d& matrix);
+cv::Vec2d transformed(double x, double y, const cv::Matx23d& matrix);
 /// Returns the box around the transformed corners.
-Box moved(const Box& box, const cv::Matx23d& matrix);
+Box transformed(const Box& box, const cv::Matx23d& matrix);
 
 /// Returns the inverse. Throws std::invalid_argument if the matrix is not invertible.
 cv::Matx23d inverse(const cv::Matx23d& matrix);
@@ -55,6 +55,7 @@ coco::Rle rasterised(const coco::Segmentation& shape, cv::Size image);
 
 /// Removes the pixels of `hidden` from the shapes below. A polygon that loses a pixel becomes a
 /// run-length mask, and its box the mask's bounding box. Objects without a shape do not change.
-void cover(Instances& objects, const coco::Rle& hidden, const Visibility& visibility);
+void remove_covered_pixels(Instances& objects, const coco::Rle& hidden,
+                           const Visibility& visibility);
 
 }  // namespace millrace

@@ -53,7 +53,7 @@ void fill_slot(const LazyImage& image, cv::Mat slot) {
   slot.rowRange(size.height, slot.rows).setTo(0);
 }
 
-std::vector<BatchPart> parts_of_one_size(const Batch& batch) {
+std::vector<BatchPart> split_by_padded_size(const Batch& batch) {
   std::vector<std::size_t> all(batch.size());
   std::iota(all.begin(), all.end(), 0);
   if (batch.divisor == 0 || std::ranges::all_of(batch.images, [&](const ImageInfo& image) {

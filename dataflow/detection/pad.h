@@ -32,7 +32,7 @@ struct BatchPart {
 /// Splits a batch into parts of images with the same padded size, which is the size that each would
 /// have alone, ordered by first image. Returns the batch itself if all images have its size or its
 /// divisor is unknown.
-std::vector<BatchPart> parts_of_one_size(const Batch& batch);
+std::vector<BatchPart> split_by_padded_size(const Batch& batch);
 
 /// Joins samples to a batch, each in the top left corner of its slot, with zeros around it. Slots
 /// are as large as the largest image, or the smallest of some `shapes` that fits; a model then gets

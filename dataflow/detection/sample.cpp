@@ -29,7 +29,7 @@ std::uint64_t digest_shape(const coco::Segmentation& shape, std::uint64_t seed) 
 
 }  // namespace
 
-void keep(Instances& objects, const std::vector<bool>& stays) {
+void filter_objects(Instances& objects, const std::vector<bool>& stays) {
   each_member([&](auto member) {
     auto& values = objects.*member;
     std::size_t kept = 0;

@@ -35,7 +35,7 @@ struct EncodedImage {
 };
 
 /// Keeps only the objects i with `stays[i]`, in order.
-void keep(Instances& objects, const std::vector<bool>& stays);
+void filter_objects(Instances& objects, const std::vector<bool>& stays);
 /// Appends `more` to `objects`.
 void append(Instances& objects, Instances more);
 

@@ -110,7 +110,7 @@ coco::Rle warped(const coco::Rle& mask, const cv::Matx23d& matrix, cv::Size size
            bitmap[static_cast<std::size_t>(row) * columns + static_cast<std::size_t>(column)] != 0;
   };
 
-  const Box to = clipped(moved(from, matrix), size);
+  const Box to = clipped(transformed(from, matrix), size);
   const auto first_row = static_cast<std::uint32_t>(to.y1);
   const auto last_row = static_cast<std::uint32_t>(std::ceil(to.y2));
   const auto last_column = static_cast<std::uint32_t>(std::ceil(to.x2));
@@ -163,7 +163,7 @@ void crop(Sample& sample, const cv::Rect& window, int fill, const Visibility& vi
     image = image(window).clone();  // a view would keep the whole image in memory
   } else {
     cv::Mat canvas(window.size(), image.type(), cv::Scalar::all(fill));
-    lay(image, -window.tl(), canvas);
+    copy_overlap(image, -window.tl(), canvas);
     image = std::move(canvas);
   }
   crop(sample.objects, window, visibility);
@@ -183,7 +183,7 @@ void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility&
   warp(sample.objects, matrix, sample.image.size(), visibility);
 }
 
-void lay(const cv::Mat& image, cv::Point corner, cv::Mat& canvas) {
+void copy_overlap(const cv::Mat& image, cv::Point corner, cv::Mat& canvas) {
   const auto target = cv::Rect(corner, image.size()) & cv::Rect({0, 0}, canvas.size());
   if (target.empty()) return;
   image(target - corner).copyTo(canvas(target));

@@ -85,6 +85,6 @@ void warp(Sample& sample, const cv::Matx23d& matrix, int fill, const Visibility&
           cv::Size size = {});
 
 /// Copies the part of `image` that overlaps `canvas` when its top left corner is at `corner`.
-void lay(const cv::Mat& image, cv::Point corner, cv::Mat& canvas);
+void copy_overlap(const cv::Mat& image, cv::Point corner, cv::Mat& canvas);
 
 }  // namespace millrace

@@ -78,8 +78,8 @@ class DataFlow {
   virtual FlowReport report() const = 0;
 };
 
-/// A sample that could not be used. Epoch and place (see Turn::name) identify it, so that a sample
-/// drawn again as a replacement counts once.
+/// A sample that could not be used. Epoch and place (see Turn::random_stream) identify it, so that
+/// a sample drawn again as a replacement counts once.
 struct SkippedSample {
   std::int64_t epoch = 0;
   std::uint64_t place = 0;

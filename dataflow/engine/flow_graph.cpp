@@ -305,7 +305,7 @@ void FlowGraph::run_stage(std::size_t k, Item& item, std::span<const Place> samp
               static_cast<std::size_t>(oneapi::tbb::this_task_arena::current_thread_index()));
   auto bytes = item.message ? plan_.stages[k].yields.bytes(item.message) : 0;
   if (item.message && bytes == 0) return;  // the sample is not decoded yet
-  tickets_.saw(bytes / std::max<std::size_t>(samples.size(), 1));
+  tickets_.record_size(bytes / std::max<std::size_t>(samples.size(), 1));
   std::swap(item.bytes, bytes);
   if (tickets_.settle(bytes, item.bytes)) nodes_->pump->try_put(flow::continue_msg());
 }

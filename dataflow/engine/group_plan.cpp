@@ -45,9 +45,9 @@ PlannedGroup GroupPlan::walk() {
     const bool ends = position >= past_;
     if (ends || (partial_ == Partial::keep && epoch != epoch_)) {
       const auto left = std::ranges::find_if_not(waiting_, &std::vector<std::int64_t>::empty);
-      if (left != waiting_.end()) return give(*left);
+      if (left != waiting_.end()) return finish_group(*left);
     }
-    if (ends) return {.number = number_, .cursor = here()};
+    if (ends) return {.number = number_, .cursor = cursor()};
 
     epoch_ = epoch;
     again ? static_cast<void>(++taken_again_) : static_cast<void>(++next_);
@@ -62,17 +62,17 @@ PlannedGroup GroupPlan::walk() {
     filtered_in_a_row_ = 0;
     auto& members = waiting_[static_cast<std::size_t>(key)];
     members.push_back(position);
-    if (std::ssize(members) == size_) return give(members);
+    if (std::ssize(members) == size_) return finish_group(members);
   }
 }
 
-PlannedGroup GroupPlan::give(std::vector<std::int64_t>& members) {
+PlannedGroup GroupPlan::finish_group(std::vector<std::int64_t>& members) {
   PlannedGroup group{.number = number_++, .positions = std::exchange(members, {})};
-  group.cursor = here();
+  group.cursor = cursor();
   return group;
 }
 
-Cursor GroupPlan::here() const {
+Cursor GroupPlan::cursor() const {
   Cursor cursor{
       .next = next_,
       .pending = {again_.begin() + static_cast<std::ptrdiff_t>(taken_again_), again_.end()}};

@@ -39,8 +39,8 @@ class GroupPlan {
 
  private:
   PlannedGroup walk();
-  PlannedGroup give(std::vector<std::int64_t>& members);
-  Cursor here() const;
+  PlannedGroup finish_group(std::vector<std::int64_t>& members);
+  Cursor cursor() const;
 
   const Order* order_;
   SampleKeys* keys_;

@@ -49,7 +49,7 @@ class Tickets {
   }
 
   /// Records a message of `bytes` bytes per ticket.
-  void saw(std::size_t bytes) {
+  void record_size(std::size_t bytes) {
     const auto seen = static_cast<std::int64_t>(bytes);
     auto largest = largest_.load(std::memory_order_relaxed);
     while (largest < seen && !largest_.compare_exchange_weak(largest, seen)) continue;

@@ -26,8 +26,8 @@ std::vector<double> sums(std::vector<double> values) {
 }  // namespace
 
 Order::Order(std::int64_t samples, std::vector<double> repeats, std::uint64_t seed, Shuffle shuffle)
-    : upto_(sums(std::move(repeats))),
-      size_(upto_.empty() ? samples : std::llround(upto_.back())),
+    : cumulative_repeats_(sums(std::move(repeats))),
+      size_(cumulative_repeats_.empty() ? samples : std::llround(cumulative_repeats_.back())),
       seed_(seed),
       shuffle_(shuffle) {}
 
@@ -38,12 +38,13 @@ Turn Order::turn(std::int64_t position, std::int64_t ahead) const {
 }
 
 std::int64_t Order::sample(std::int64_t place, std::int64_t epoch) const {
-  if (upto_.empty()) return place;
+  if (cumulative_repeats_.empty()) return place;
   const double start = Rng{seed_, static_cast<std::uint64_t>(epoch), kRepeats}.uniform();
-  const double at =
-      (static_cast<double>(place) + start) * upto_.back() / static_cast<double>(size_);
-  const auto found = std::ranges::upper_bound(upto_, at) - upto_.begin();
-  return std::min<std::int64_t>(found, std::ssize(upto_) - 1);
+  const double at = (static_cast<double>(place) + start) * cumulative_repeats_.back() /
+                    static_cast<double>(size_);
+  const auto found =
+      std::ranges::upper_bound(cumulative_repeats_, at) - cumulative_repeats_.begin();
+  return std::min<std::int64_t>(found, std::ssize(cumulative_repeats_) - 1);
 }
 
 std::int64_t Order::shuffled(std::int64_t place, std::int64_t epoch) const {

@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// The sample at a position. `name` separates its random numbers from those of other turns of the
-/// epoch: it is the sample's own number, unless samples repeat.
+/// The sample at a position. `random_stream` separates its random numbers from those of other turns
+/// of the epoch: it is the sample's own number, unless samples repeat.
 struct Turn {
   std::int64_t sample = 0;
-  std::uint64_t name = 0;
+  std::uint64_t random_stream = 0;
 };
 
 /// Maps position p = epoch * size + place to a sample. An epoch is a permutation of the samples, a
@@ -39,7 +39,8 @@ class Order {
  private:
   std::int64_t shuffled(std::int64_t place, std::int64_t epoch) const;
 
-  std::vector<double> upto_;  // running sum of repeats, up to and including each sample
+  // Running sum of repeats, up to and including each sample.
+  std::vector<double> cumulative_repeats_;
   std::int64_t size_;
   std::uint64_t seed_;
   Shuffle shuffle_;

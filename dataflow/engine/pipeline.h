@@ -232,10 +232,11 @@ std::vector<Stage> build_stages(const Registry<Factory>& registry, std::span<con
   std::vector<Stage> stages;
   for (const auto& table : tables) {
     if constexpr (requires { context.in_front; }) context.in_front = tables.first(stages.size());
-    const auto name = used_name(table, registry.kind());
+    const auto name = component_type(table, registry.kind());
     const auto& entry = registry.at(name, table.origin);
-    stages.push_back(blaming(registry.title(entry), "its factory",
-                             [&] { return entry.create(without(table, {"until"}), context); }));
+    stages.push_back(with_component_name(registry.title(entry), "its factory", [&] {
+      return entry.create(without(table, {"until"}), context);
+    }));
     stages.back().plugin = entry.plugin;
     stages.back().where = table.origin.text();
     stages.back().until = read_part<StageKeys>(table).until;

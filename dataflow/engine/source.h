@@ -41,7 +41,7 @@ using SourcePtr = std::shared_ptr<const Source<T>>;
 
 /// Returns the repeats of a source, one per sample even if all are 1.
 template <class T>
-std::vector<double> settled_repeats(const Source<T>& source) {
+std::vector<double> repeats_or_ones(const Source<T>& source) {
   auto repeats = source.repeats();
   if (repeats.empty()) repeats.assign(static_cast<std::size_t>(source.size()), 1.0);
   return repeats;
@@ -49,8 +49,8 @@ std::vector<double> settled_repeats(const Source<T>& source) {
 
 /// Returns the samples of an epoch, repeats included.
 template <class T>
-double turns(const Source<T>& source) {
-  const auto repeats = settled_repeats(source);
+double epoch_length(const Source<T>& source) {
+  const auto repeats = repeats_or_ones(source);
   return std::accumulate(repeats.begin(), repeats.end(), 0.0);
 }
 
@@ -177,7 +177,7 @@ SourcePtr<T> concat(std::vector<SourcePtr<T>> sources) {
   std::vector<std::int64_t> ends;
   for (const auto& source : sources) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + source->size());
-    const auto own = repeat ? settled_repeats(*source) : std::vector<double>();
+    const auto own = repeat ? repeats_or_ones(*source) : std::vector<double>();
     repeats.insert(repeats.end(), own.begin(), own.end());
   }
   const auto size = ends.back();
@@ -201,17 +201,17 @@ SourcePtr<T> mix(std::vector<SourcePtr<T>> sources, const std::vector<double>& w
   for (std::size_t k = 0; k < sources.size(); ++k) {
     if (!std::isfinite(weights[k]) || weights[k] < 0)
       throw std::invalid_argument("a source cannot have the weight " + std::to_string(weights[k]));
-    if (weights[k] > 0 && turns(*sources[k]) == 0)
+    if (weights[k] > 0 && epoch_length(*sources[k]) == 0)
       throw std::invalid_argument("source " + std::to_string(k + 1) +
                                   " of a mix has a weight but no samples");
     sum += weights[k];
-    all += turns(*sources[k]);
+    all += epoch_length(*sources[k]);
   }
   if (!(sum > 0)) throw std::invalid_argument("all weights of a mix are 0");
   std::vector<double> repeats;
   for (std::size_t k = 0; k < sources.size(); ++k) {
-    const double own = turns(*sources[k]);
-    for (const double times : settled_repeats(*sources[k]))
+    const double own = epoch_length(*sources[k]);
+    for (const double times : repeats_or_ones(*sources[k]))
       repeats.push_back(own > 0 ? times / own * all * weights[k] / sum : 0);
   }
   return repeated(concat(std::move(sources)), std::move(repeats));
@@ -254,7 +254,7 @@ template <class T>
 SourcePtr<T> repeat(SourcePtr<T> source, double times) {
   if (!(times > 0) || !std::isfinite(times))
     throw std::invalid_argument("a source cannot be repeated " + std::to_string(times) + " times");
-  auto repeats = settled_repeats(*source);
+  auto repeats = repeats_or_ones(*source);
   for (auto& each : repeats) each *= times;
   return repeated(std::move(source), std::move(repeats));
 }
@@ -263,7 +263,7 @@ SourcePtr<T> repeat(SourcePtr<T> source, double times) {
 /// std::invalid_argument if `count` < 1 or the source has no samples.
 template <class T>
 SourcePtr<T> fixed_size(SourcePtr<T> source, std::int64_t count) {
-  const double now = turns(*source);
+  const double now = epoch_length(*source);
   if (count < 1 || now == 0)
     throw std::invalid_argument("an epoch of " + std::to_string(count) +
                                 " samples cannot be drawn from a source of " +
@@ -289,7 +289,7 @@ SourcePtr<T> repeat_factor(SourcePtr<T> source, double threshold, Categories cat
     own.erase(std::unique(own.begin(), own.end()), own.end());
     for (const auto category : own) ++samples_with[category];
   }
-  auto repeats = settled_repeats(*source);
+  auto repeats = repeats_or_ones(*source);
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     double factor = 1;
     for (const auto category : of_sample[i])

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::int64_t kOthersTried = 100;  // tries for a replacement, or for a partner of a mix
+constexpr std::int64_t kMaxTries = 100;  // tries for a replacement, or for a partner of a mix
 
 std::int64_t nanoseconds(Clock::duration time) { return std::chrono::nanoseconds(time).count(); }
 
@@ -106,7 +106,7 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch, c
   const auto& stage = stages_[k];
   if (stage.until > 0 && epoch >= stage.until) return message;
   const auto rng_epoch = static_cast<std::uint64_t>(epoch);
-  Rng rng{seed_, rng_epoch, turn.name, random_names_[k]};
+  Rng rng{seed_, rng_epoch, turn.random_stream, random_names_[k]};
   const auto why = [&](const std::string& what) {
     return fmt::format("epoch {}, sample {}, stage '{}'{}: {}", epoch, turn.sample, stage.name,
                        of_plugin(stage.plugin), what);
@@ -120,7 +120,7 @@ Message StageRunner::apply(std::size_t k, Message message, std::int64_t epoch, c
     }
     if (const auto* mix = std::get_if<Mix>(&stage.work)) {
       std::vector<Message> others(mix->partners(message, rng));
-      Rng draw{seed_, rng_epoch, turn.name, random_names_[k], /*partners*/ 1};
+      Rng draw{seed_, rng_epoch, turn.random_stream, random_names_[k], /*partners*/ 1};
       for (auto& other : others) other = partner(stages_of_partners(k), epoch, draw);
       return mix->function(std::move(message), std::move(others), rng);
     }
@@ -149,7 +149,7 @@ std::size_t StageRunner::stages_of_partners(std::size_t k) const {
 /// Returns a message that the first `stages` stages make of a sample drawn at random.
 Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) const {
   std::string why = "all were filtered out";
-  for (std::int64_t tried = 0; tried < kOthersTried; ++tried) {
+  for (std::int64_t tried = 0; tried < kMaxTries; ++tried) {
     const auto place =
         static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(order_.size())));
     try {
@@ -159,8 +159,7 @@ Message StageRunner::partner(std::size_t stages, std::int64_t epoch, Rng& rng) c
       why = error.what();
     }
   }
-  throw DataError(
-      fmt::format("none of {} samples can be mixed in; the last: {}", kOthersTried, why));
+  throw DataError(fmt::format("none of {} samples can be mixed in; the last: {}", kMaxTries, why));
 }
 
 /// Runs the first `stages` stages on a turn's sample; returns an empty message if one filters it
@@ -184,15 +183,17 @@ void StageRunner::leave_out(std::size_t k, Item& item, std::span<const Place> sa
   // A fault after the group stage loses the whole group: no single sample could replace its
   // members.
   for (const auto& [position, epoch, turn] : samples)
-    item.skipped.push_back({epoch, turn.name, turn.sample, why});
+    item.skipped.push_back({epoch, turn.random_stream, turn.sample, why});
   if (on_error_ == OnError::replace && k < group_) replace(k, item);
 }
 
-std::int64_t StageRunner::others_tried() const { return std::min(order_.size() - 1, kOthersTried); }
+std::int64_t StageRunner::replacement_tries() const {
+  return std::min(order_.size() - 1, kMaxTries);
+}
 
 /// Runs stages 0 .. k on the next samples of the order until one is usable.
 void StageRunner::replace(std::size_t k, Item& item) const {
-  for (std::int64_t ahead = 1; ahead <= others_tried(); ++ahead) {
+  for (std::int64_t ahead = 1; ahead <= replacement_tries(); ++ahead) {
     const auto turn = order_.turn(item.at.position, ahead);
     try {
       if (auto message = make(k + 1, item.at.epoch, turn, group_place(item))) {
@@ -201,7 +202,7 @@ void StageRunner::replace(std::size_t k, Item& item) const {
         return;
       }
     } catch (const DataError& error) {
-      item.skipped.push_back({item.at.epoch, turn.name, turn.sample, error.what()});
+      item.skipped.push_back({item.at.epoch, turn.random_stream, turn.sample, error.what()});
     } catch (...) {
       item.failure = std::current_exception();
       return;
@@ -214,7 +215,7 @@ void StageRunner::refill(GroupItem& group) const {
   if (!group.message && !group.failure)
     group.failure = std::make_exception_ptr(Error(fmt::format(
         "epoch {}, sample {}: it and the next {} in the order were filtered out or are unusable{}",
-        group.at.epoch, group.at.turn.sample, others_tried(),
+        group.at.epoch, group.at.turn.sample, replacement_tries(),
         group.skipped.empty() ? "" : "; the last: " + group.skipped.back().why)));
 }
 

@@ -59,7 +59,7 @@ class StageRunner {
   std::size_t stages_of_partners(std::size_t k) const;
   Message partner(std::size_t stages, std::int64_t epoch, Rng& rng) const;
   void leave_out(std::size_t k, Item& item, std::span<const Place> samples, const char* why) const;
-  std::int64_t others_tried() const;
+  std::int64_t replacement_tries() const;
   void replace(std::size_t k, Item& item) const;
 
   const Plan& plan_;

@@ -61,11 +61,11 @@ class PooledAllocator final : public cv::MatAllocator {
 }  // namespace
 
 /// The idle buffers by capacity; outlives the pool while a buffer is in use.
-struct BufferPool::Shelf {
-  explicit Shelf(MemorySource from) : source(std::move(from)) {}
-  Shelf(const Shelf&) = delete;
-  Shelf& operator=(const Shelf&) = delete;
-  ~Shelf() {
+struct BufferPool::State {
+  explicit State(MemorySource from) : source(std::move(from)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
     for (const auto& [capacity, buffer] : idle) source.release(buffer);
   }
 
@@ -101,17 +101,17 @@ BufferPool::BufferPool()
     : BufferPool({[](std::size_t bytes) { return ::operator new(bytes, kAlignment); },
                   [](void* buffer) { ::operator delete(buffer, kAlignment); }}) {}
 
-BufferPool::BufferPool(MemorySource source) : shelf_(std::make_shared<Shelf>(std::move(source))) {}
+BufferPool::BufferPool(MemorySource source) : state_(std::make_shared<State>(std::move(source))) {}
 
 std::shared_ptr<std::uint8_t[]> BufferPool::acquire(std::size_t bytes) const {
   auto capacity = std::max<std::size_t>(1, (bytes + kStep - 1) / kStep) * kStep;
-  auto* buffer = static_cast<std::uint8_t*>(shelf_->take(capacity));
-  return {buffer, [shelf = shelf_, capacity](std::uint8_t* p) { shelf->give_back(p, capacity); }};
+  auto* buffer = static_cast<std::uint8_t*>(state_->take(capacity));
+  return {buffer, [state = state_, capacity](std::uint8_t* p) { state->give_back(p, capacity); }};
 }
 
 std::size_t BufferPool::bytes() const {
-  const std::lock_guard lock(shelf_->mutex);
-  return shelf_->bytes;
+  const std::lock_guard lock(state_->mutex);
+  return state_->bytes;
 }
 
 BufferPool batch_memory() { return pool_of_batches(); }

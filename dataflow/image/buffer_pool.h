@@ -28,8 +28,8 @@ class BufferPool {
   std::size_t bytes() const;
 
  private:
-  struct Shelf;
-  std::shared_ptr<Shelf> shelf_;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 /// Returns the pool for the pixels of this process's batches.

@@ -242,7 +242,7 @@ std::vector<fs::path> images_in(const fs::path& folder) {
 std::string read_image_file(const std::string& file) {
   Event event(EventKind::file, "read", file);
   try {
-    auto bytes = read_file(file, {.most = kMostBytes, .pipes = Pipes::awaited});
+    auto bytes = read_file(file, {.max_bytes = kMostBytes, .pipes = Pipes::awaited});
     event.set_bytes(std::ssize(bytes));
     return bytes;
   } catch (const Error& problem) {

@@ -19,7 +19,7 @@ cv::Mat& LazyImage::pixels() {
     write_to(looked_at);
     *this = looked_at;
   }
-  due_ = {};
+  target_size_ = {};
   resampling_ = Resampling::opencv;
   return pixels_;
 }

@@ -20,12 +20,12 @@ class LazyImage {
  public:
   LazyImage() = default;
   /// Makes an image of the size of `pixels`, or of `size` if given.
-  LazyImage(cv::Mat pixels, cv::Size size = {}) : pixels_(std::move(pixels)), due_(size) {}
+  LazyImage(cv::Mat pixels, cv::Size size = {}) : pixels_(std::move(pixels)), target_size_(size) {}
 
   bool empty() const { return pixels_.empty(); }
-  cv::Size size() const { return due_.empty() ? pixels_.size() : due_; }
+  cv::Size size() const { return target_size_.empty() ? pixels_.size() : target_size_; }
   /// Stored pixels, whether they must still be mirrored, and how they are resized to size().
-  const cv::Mat& held() const { return pixels_; }
+  const cv::Mat& stored_pixels() const { return pixels_; }
   bool is_mirrored() const { return mirrored_; }
   Resampling resampling() const { return resampling_; }
   /// Returns a copy with its own pixels.
@@ -40,7 +40,7 @@ class LazyImage {
 
   /// Sets the size of the image. Only the last size before the next access counts.
   void resize(cv::Size size, Resampling resampling = Resampling::opencv) {
-    due_ = size;
+    target_size_ = size;
     resampling_ = resampling;
   }
   /// Mirrors the image left to right.
@@ -51,7 +51,7 @@ class LazyImage {
 
  private:
   cv::Mat pixels_;
-  cv::Size due_;           // empty = size of pixels_
+  cv::Size target_size_;   // empty = size of pixels_
   bool mirrored_ = false;  // still to be mirrored
   Resampling resampling_ = Resampling::opencv;
 };

@@ -19,7 +19,8 @@ void Assignment::lost(int server, std::int64_t number) {
 }
 
 void Assignment::ask_again(std::int64_t number) {
-  if (number >= head_ && !there_.contains(number) && askers(number).empty()) again_.insert(number);
+  if (number >= head_ && !arrived_.contains(number) && askers(number).empty())
+    retry_.insert(number);
 }
 
 /// Returns the expected time until it answers one more request. The mean halves with each idle
@@ -43,13 +44,13 @@ std::optional<int> Assignment::soonest(std::int64_t not_asked, Clock::time_point
 }
 
 std::optional<std::int64_t> Assignment::wanted(std::int64_t window) const {
-  if (!again_.empty()) return *again_.begin();
-  if (fresh_ < head_ + window) return fresh_;
+  if (!retry_.empty()) return *retry_.begin();
+  if (next_new_ < head_ + window) return next_new_;
   return std::nullopt;
 }
 
 bool Assignment::is_overdue(Clock::time_point now) const {
-  if (there_.contains(head_)) return false;
+  if (arrived_.contains(head_)) return false;
   const auto of = askers(head_);
   return of.size() == 1 && now - servers_.at(of.front()).asked.at(head_) > kOverdue;
 }
@@ -59,8 +60,8 @@ std::optional<Assignment::Task> Assignment::next(std::int64_t window, Clock::tim
   if (!number) return std::nullopt;
   const auto server = soonest(*number, now);
   if (!server) return std::nullopt;
-  again_.erase(*number);
-  fresh_ = std::max(fresh_, *number + 1);
+  retry_.erase(*number);
+  next_new_ = std::max(next_new_, *number + 1);
   servers_.at(*server).asked.emplace(*number, now);
   return Task{*server, *number};
 }
@@ -76,12 +77,12 @@ bool Assignment::arrived(int name, std::int64_t number, Clock::time_point now) {
       server.asked.erase(asked);
     }
   }
-  if (number < head_ || number >= fresh_) return false;
-  again_.erase(number);
-  return there_.insert(number).second;
+  if (number < head_ || number >= next_new_) return false;
+  retry_.erase(number);
+  return arrived_.insert(number).second;
 }
 
-void Assignment::advance() { there_.erase(head_++); }
+void Assignment::advance() { arrived_.erase(head_++); }
 
 std::size_t Assignment::asked(int server) const {
   const auto found = servers_.find(server);

@@ -69,9 +69,9 @@ class Assignment {
 
   std::map<int, Server> servers_;
   std::int64_t head_ = 0;
-  std::int64_t fresh_ = 0;        // first number never requested
-  std::set<std::int64_t> again_;  // below `fresh_`: requested from servers that left
-  std::set<std::int64_t> there_;  // arrived, not taken
+  std::int64_t next_new_ = 0;       // first number never requested
+  std::set<std::int64_t> retry_;    // below `next_new_`: requested from servers that left
+  std::set<std::int64_t> arrived_;  // arrived, not taken
 };
 
 }  // namespace millrace::serving

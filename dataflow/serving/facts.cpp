@@ -29,11 +29,11 @@ std::string samples_text(const Source<Sample>& source) {
 }
 
 /// Returns the options that affect `what`.
-Facts option_facts(DataOptions options, Decides what) {
+Facts option_facts(DataOptions options, Affects what) {
   Facts facts;
   const auto all = described(options);
   for (const auto& entry : all.entries())
-    if (includes(entry.decided, what))
+    if (includes(entry.affected, what))
       facts["data." + entry.name] = value_text(Options::value(entry));
   return facts;
 }
@@ -42,7 +42,7 @@ Facts option_facts(DataOptions options, Decides what) {
 
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
                   const TrainData& train) {
-  auto facts = option_facts(options, Decides::batches);
+  auto facts = option_facts(options, Affects::batches);
   facts["classes"] = joined(train.classes);
   std::vector<std::string> tables;
   for (const auto& stage : stages) tables.push_back(value_text(stage));
@@ -52,7 +52,7 @@ Facts batch_facts(const DataOptions& options, std::span<const Config> stages,
 }
 
 Facts eval_facts(const DataOptions& options, const DataSplit& split) {
-  auto facts = option_facts(options, Decides::evaluation);
+  auto facts = option_facts(options, Affects::evaluation);
   facts["classes"] = joined(split.classes);
   facts["samples"] = samples_text(DetectionSource(split, /*filter_empty=*/false));
   return facts;

@@ -10,7 +10,7 @@
 
 namespace millrace::serving {
 
-/// Returns all that determines the bytes of a stream's batches: options of [data] (see Decides),
+/// Returns all that determines the bytes of a stream's batches: options of [data] (see Affects),
 /// the stages' tables, the classes, and a digest of all samples' ids, sizes and objects if there is
 /// a source (a consumer need not have the data). Reads every annotation once.
 Facts batch_facts(const DataOptions& options, std::span<const Config> stages,

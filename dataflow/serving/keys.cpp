@@ -32,7 +32,7 @@ void write_new(const fs::path& file, const Key& key, mode_t mode) {
 std::string read_key(const fs::path& file, const char* kind) {
   std::string text;
   try {
-    text = read_file(file, {.most = 4096});
+    text = read_file(file, {.max_bytes = 4096});
   } catch (const Error& problem) {
     throw ConfigError(problem.what());
   }

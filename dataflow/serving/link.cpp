@@ -54,7 +54,7 @@ void Link::open() {
 
 void Link::start_over(Clock::time_point now, std::string why) {
   log_warning("data server {}: {}", endpoint_, why);
-  word_ = std::move(why);
+  state_text_ = std::move(why);
   state_ = State::down;
   heard_ = now;
   events_.reset();
@@ -71,14 +71,14 @@ void Link::greet(Clock::time_point now) {
   send(std::move(hello));
 }
 
-void Link::look(Clock::time_point now, const std::function<void(Answer)>& answered) {
-  while (const auto event = events_->take()) see(*event, now);
+void Link::poll(Clock::time_point now, const std::function<void(Answer)>& answered) {
+  while (const auto event = events_->take()) on_event(*event, now);
   try {
     for (int i = 0; i < kMostAtOnce; ++i) {
       Frames frames;
       if (!zmq::recv_multipart(*socket_, std::back_inserter(frames), zmq::recv_flags::dontwait))
         break;
-      hear(std::move(frames), now, answered);
+      on_message(std::move(frames), now, answered);
     }
   } catch (const DataError& problem) {
     // The last batches of a server that has exited cannot be read, since its memory is gone.
@@ -99,25 +99,26 @@ void Link::look(Clock::time_point now, const std::function<void(Answer)>& answer
   }
 }
 
-void Link::see(const SocketEvents::Event& event, Clock::time_point now) {
+void Link::on_event(const SocketEvents::Event& event, Clock::time_point now) {
   switch (event.what) {
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       greet(now);
       break;
     case ZMQ_EVENT_DISCONNECTED:
       if (state_ == State::live) log_warning("data server {}: closed the connection", endpoint_);
-      if (state_ != State::down) word_ = "closed the connection";
+      if (state_ != State::down) state_text_ = "closed the connection";
       state_ = State::down;
       break;
     case ZMQ_EVENT_CONNECT_RETRIED:
-      if (state_ == State::down && word_.starts_with("has not")) word_ = "cannot be reached";
+      if (state_ == State::down && state_text_.starts_with("has not"))
+        state_text_ = "cannot be reached";
       break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
-      word_ = "does not allow this client's key";
+      state_text_ = "does not allow this client's key";
       break;
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
-      word_ =
+      state_text_ =
           "ended the handshake: it is not a data server, its key is not data.source_server_key, or "
           "it requires keys and none are set";
       break;
@@ -131,7 +132,7 @@ void Link::welcome(const Welcome& welcome) {
     view_.reset();
   else if (!view_ || view_->token() != welcome.probe->token)
     view_ = SharedView::open(*welcome.probe);
-  word_ = "connected";
+  state_text_ = "connected";
   log_info("data server {}: connected, batches arrive {}", endpoint_,
            view_ ? "through shared memory" : "through the connection");
   state_ = State::live;
@@ -141,12 +142,13 @@ void Link::welcome(const Welcome& welcome) {
 }
 
 void Link::refuse(std::string why) {
-  if (word_ != why) log_error("data server {}: {}", endpoint_, why);
-  word_ = std::move(why);
+  if (state_text_ != why) log_error("data server {}: {}", endpoint_, why);
+  state_text_ = std::move(why);
   state_ = State::refused;
 }
 
-void Link::hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered) {
+void Link::on_message(Frames frames, Clock::time_point now,
+                      const std::function<void(Answer)>& answered) {
   if (const auto bytes = frames.front().size(); bytes > kMostHeadBytes)
     throw DataError("message",
                     fmt::format("is {} bytes; the maximum is {}", bytes, kMostHeadBytes));

@@ -38,7 +38,7 @@ class Link {
     std::optional<Failure> failure;  // set instead of the batch
   };
   /// Handles all messages and timeouts; calls `answered` with each answer.
-  void look(Clock::time_point now, const std::function<void(Answer)>& answered);
+  void poll(Clock::time_point now, const std::function<void(Answer)>& answered);
 
   void ask(std::int64_t number);
   /// Returns the numbers whose request or answer was lost since the last call, to be requested
@@ -54,7 +54,7 @@ class Link {
   bool is_refused_for_good() const { return state_ == State::refused && refused_for_good_; }
   const std::string& endpoint() const { return endpoint_; }
   /// Returns e.g. "tcp://a:5555: closed the connection", the latest state.
-  std::string text() const { return endpoint_ + ": " + word_; }
+  std::string text() const { return endpoint_ + ": " + state_text_; }
   /// Samples per epoch; nullopt before the welcome.
   std::optional<std::int64_t> epoch_size() const { return epoch_size_; }
   /// The server's facts; empty before the welcome.
@@ -69,9 +69,10 @@ class Link {
   void open();
   void start_over(Clock::time_point now, std::string why);
   void greet(Clock::time_point now);
-  void see(const SocketEvents::Event& event, Clock::time_point now);
+  void on_event(const SocketEvents::Event& event, Clock::time_point now);
   void welcome(const Welcome& welcome);
-  void hear(Frames frames, Clock::time_point now, const std::function<void(Answer)>& answered);
+  void on_message(Frames frames, Clock::time_point now,
+                  const std::function<void(Answer)>& answered);
   void compare(const Pong& pong);
   void give_back(const BatchHead& unwanted);
   Answer take(const BatchHead& head, Frames& frames);
@@ -89,7 +90,7 @@ class Link {
   bool refused_for_good_ = false;
   int bad_messages_ = 0;  // since the last valid batch
   std::int64_t age_ = 0;
-  std::string word_ = "has not answered yet";
+  std::string state_text_ = "has not answered yet";
   std::optional<std::int64_t> epoch_size_;
   Facts facts_;
   std::unique_ptr<SharedView> view_;  // the server's memory; nullptr if not accessible

@@ -144,11 +144,11 @@ class RemoteFlow final : public ServedFlow {
 
   void run() {
     try {
-      answered_at_ = told_at_ = Clock::now();
+      answered_at_ = logged_at_ = Clock::now();
       while (!stop_) {
         poll();
         const auto now = Clock::now();
-        for (std::size_t i = 0; i < links_.size(); ++i) look(static_cast<int>(i), now);
+        for (std::size_t i = 0; i < links_.size(); ++i) poll_server(static_cast<int>(i), now);
         ask(now);
         check_servers(now);
       }
@@ -172,9 +172,9 @@ class RemoteFlow final : public ServedFlow {
     call_.answer();
   }
 
-  void look(int server, Clock::time_point now) {
+  void poll_server(int server, Clock::time_point now) {
     auto& link = *links_[static_cast<std::size_t>(server)];
-    link.look(now, [&](Link::Answer answer) { keep(server, std::move(answer), now); });
+    link.poll(now, [&](Link::Answer answer) { keep_answer(server, std::move(answer), now); });
     const std::lock_guard lock(mutex_);
     for (const auto number : link.take_lost()) assignment_.lost(server, number);
     if (link.is_live()) agree(link);
@@ -200,7 +200,7 @@ class RemoteFlow final : public ServedFlow {
                 (what.empty() ? "it reports more facts" : what));
   }
 
-  void keep(int server, Link::Answer answer, Clock::time_point now) {
+  void keep_answer(int server, Link::Answer answer, Clock::time_point now) {
     {
       const std::lock_guard lock(mutex_);
       if (!assignment_.arrived(server, answer.number, now)) return;
@@ -233,7 +233,7 @@ class RemoteFlow final : public ServedFlow {
   /// Warns while no server is available, and ends the flow after the timeout.
   void check_servers(Clock::time_point now) {
     if (assignment_.has_servers()) {
-      answered_at_ = told_at_ = now;
+      answered_at_ = logged_at_ = now;
       return;
     }
     std::vector<std::string> texts;
@@ -246,8 +246,8 @@ class RemoteFlow final : public ServedFlow {
       return end_with(std::make_exception_ptr(Error(
           fmt::format("no data server for {} (data.source_timeout): {}",
                       duration_text(std::chrono::duration<double>(without).count()), heard))));
-    if (now - told_at_ < kLogEvery) return;
-    told_at_ = now;
+    if (now - logged_at_ < kLogEvery) return;
+    logged_at_ = now;
     log_warning("waiting up to {} more for a data server: {}",
                 duration_text(std::chrono::duration<double>(options_.timeout - without).count()),
                 heard);
@@ -270,7 +270,7 @@ class RemoteFlow final : public ServedFlow {
   zmq::context_t context_ = new_context();
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::int64_t> ages_;  // 0 = not live
-  Clock::time_point answered_at_, told_at_;
+  Clock::time_point answered_at_, logged_at_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

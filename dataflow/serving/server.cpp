@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kForgetAfter{10};  // timeout for a silent consumer
-constexpr std::chrono::seconds kTellEvery{10};
+constexpr std::chrono::seconds kProgressEvery{10};
 constexpr int kMostMessages = 100;  // messages received before ready batches are sent
 // Maximum batches of a consumer in its socket; the digest of the next batch is computed just before
 // it is sent, so that its bytes are in the CPU cache.
@@ -75,7 +75,7 @@ BatchServer::BatchServer(StartStream start, Facts facts, std::int64_t epoch_size
       epoch_size_(epoch_size),
       most_consumers_(options.most_consumers),
       memory_(options.memory),
-      door_(context_, options.door) {}
+      socket_(context_, options.listen) {}
 
 ServerReport BatchServer::report() const {
   auto report = done_;
@@ -85,23 +85,25 @@ ServerReport BatchServer::report() const {
 }
 
 void BatchServer::run(const std::function<bool()>& go_on) {
-  told_at_ = Clock::now();
+  logged_at_ = Clock::now();
   images_.add(0);
   while (go_on()) {
-    door_.wait(ready_.descriptor(), kTick);
-    door_.look([this](std::int32_t connection) {
+    socket_.wait(ready_.descriptor(), kTick);
+    socket_.handle_events([this](std::int32_t connection) {
       forget_if("closed its connection", [connection](const Consumer& consumer) {
         return consumer.connection == connection;
       });
     });
-    const Door::Hear hear = [this](const auto&... said) { this->hear(said...); };
-    for (int i = 0; i < kMostMessages && door_.receive(hear); ++i) continue;
+    const ServerSocket::OnMessage on_message = [this](const auto&... said) {
+      handle_message(said...);
+    };
+    for (int i = 0; i < kMostMessages && socket_.receive(on_message); ++i) continue;
     if (ready_.answer()) send_ready();
     const auto now = Clock::now();
     forget_if("silent for too long",
               [now](const Consumer& consumer) { return now - consumer.heard > kForgetAfter; });
     take_back_loans();
-    if (now - told_at_ > kTellEvery) tell(now);
+    if (now - logged_at_ > kProgressEvery) log_progress(now);
   }
 }
 
@@ -119,32 +121,33 @@ void BatchServer::greet(const std::string& from, std::int32_t connection, const 
             [&](const Consumer& consumer) { return consumer.name == hello.consumer; });
   consumers_.erase(from);
   if (const auto differs = difference(hello.facts, facts_); !differs.empty())
-    return door_.turn_away(from, "other data", hello.consumer,
-                           {"this server has other data: " + differs, true});
+    return socket_.reject(from, "other data", hello.consumer,
+                          {"this server has other data: " + differs, true});
   if (consumers_.size() >= most_consumers_)
-    return door_.turn_away(
+    return socket_.reject(
         from, "too many consumers", hello.consumer,
         {fmt::format("this server already has {} consumers (trainer serve --consumers)",
                      consumers_.size())});
-  keep_loans(hello.consumer, hello.held);
+  reclaim_loans_except(hello.consumer, hello.held);
   Consumer consumer{hello.consumer, connection, hello.stream, nullptr, {}, Clock::now()};
   try {
     consumer.flow = start_(hello.stream, [this] { ready_.ring(); });
   } catch (const Error& problem) {
-    return door_.turn_away(from, "invalid stream", hello.consumer, {problem.what(), true});
+    return socket_.reject(from, "invalid stream", hello.consumer, {problem.what(), true});
   }
   const auto& [rank, ranks] = hello.stream.share;
   log_info("consumer {}: rank {} of {}, seed {}, starting at position {}", hello.consumer, rank,
            ranks, hello.stream.seed, hello.stream.start.next);
   consumers_.emplace(from, std::move(consumer));
-  if (is_local(door_.endpoint())) send_unpaced(connection);
-  door_.send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
+  if (is_local(socket_.endpoint())) send_unpaced(connection);
+  socket_.send(from, Welcome{facts_, epoch_size_, memory_ ? memory_->probe() : std::nullopt});
 }
 
-void BatchServer::hear(const std::string& from, std::int32_t connection, const Message& message) {
+void BatchServer::handle_message(const std::string& from, std::int32_t connection,
+                                 const Message& message) {
   if (const auto* hello = std::get_if<Hello>(&message)) return greet(from, connection, *hello);
   if (const auto* asked = std::get_if<AskStatus>(&message)) {
-    door_.send(from, Status{asked->number, status()});
+    socket_.send(from, Status{asked->number, status()});
     return;
   }
   const auto* ask = std::get_if<Ask>(&message);
@@ -158,16 +161,16 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
   if (release) {
     for (const auto piece : release->pieces) loans_[consumer->name].pieces.erase(piece);
   } else if (bye) {
-    keep_loans(consumer->name, bye->held);
+    reclaim_loans_except(consumer->name, bye->held);
     log_info("consumer {} finished", consumer->name);
     consumers_.erase(from);
   } else if (ping) {
-    door_.send(from, Pong{ping->number, {consumer->owed.begin(), consumer->owed.end()}});
+    socket_.send(from, Pong{ping->number, {consumer->owed.begin(), consumer->owed.end()}});
   } else if (consumer->owed.size() + ask->numbers.size() > kMostCredit) {
     const auto name = consumer->name;
     consumers_.erase(from);
-    door_.turn_away(from, "too many requests", name,
-                    {fmt::format("more than {} batches were requested at once", kMostCredit)});
+    socket_.reject(from, "too many requests", name,
+                   {fmt::format("more than {} batches were requested at once", kMostCredit)});
   } else {
     consumer->process = ask->shared_with;
     for (const auto number : ask->numbers)
@@ -180,7 +183,7 @@ void BatchServer::hear(const std::string& from, std::int32_t connection, const M
 BatchServer::Consumer* BatchServer::known(const std::string& id) {
   const auto found = consumers_.find(id);
   if (found == consumers_.end()) {
-    door_.send(id, Stranger{});
+    socket_.send(id, Stranger{});
     return nullptr;
   }
   found->second.heard = Clock::now();
@@ -217,7 +220,7 @@ void BatchServer::send_ready() {
       if (!made) break;
       consumer.owed.erase(made->number);
       is_there = made->item ? send(id, consumer, *made)
-                            : door_.send(id, failure_of(made->number, made->failure));
+                            : socket_.send(id, failure_of(made->number, made->failure));
     }
     entry = is_there ? std::next(entry) : consumers_.erase(entry);
   }
@@ -235,7 +238,8 @@ std::optional<SharedPiece> BatchServer::lend(const Consumer& consumer, const Bat
 }
 
 /// Takes back pieces that a consumer no longer holds.
-void BatchServer::keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held) {
+void BatchServer::reclaim_loans_except(const std::string& consumer,
+                                       const std::vector<std::int64_t>& held) {
   std::erase_if(loans_[consumer].pieces,
                 [&](const auto& loan) { return !std::ranges::count(held, loan.first); });
 }
@@ -256,30 +260,31 @@ bool BatchServer::send(const std::string& to, const Consumer& consumer, const Ma
   const auto piece = lend(consumer, batch);
   const BatchHead head{
       number, cursor, epoch, progress, made.skipped, {header.begin(), header.end()}, piece};
-  if (!door_.send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
+  if (!socket_.send(to, head, piece ? zmq::send_flags::none : zmq::send_flags::sndmore)) {
     if (piece) loans_[consumer.name].pieces.erase(piece->piece);
     return false;
   }
-  if (!piece) door_.socket().send(frame_of(batch, consumer.sending, ready_), zmq::send_flags::none);
+  if (!piece)
+    socket_.socket().send(frame_of(batch, consumer.sending, ready_), zmq::send_flags::none);
   ++done_.batches;
   images_.add(static_cast<double>(batch.size()));
   done_.bytes += static_cast<std::int64_t>(batch.bytes());
   return true;
 }
 
-void BatchServer::tell(Clock::time_point now) {
-  const auto seconds = std::chrono::duration<double>(now - std::exchange(told_at_, now)).count();
+void BatchServer::log_progress(Clock::time_point now) {
+  const auto seconds = std::chrono::duration<double>(now - std::exchange(logged_at_, now)).count();
   const auto report = this->report();
   const auto rate = [seconds](std::int64_t is, std::int64_t was) {
     return static_cast<double>(is - was) / seconds;
   };
   log_info("{}, {:.1f} batches/s, {}/s, {} requested",
            counted(static_cast<long long>(report.consumers), "consumer"),
-           rate(report.batches, told_.batches), byte_text(rate(report.bytes, told_.bytes)),
+           rate(report.batches, logged_.batches), byte_text(rate(report.bytes, logged_.bytes)),
            report.asked);
-  if (const auto refusals = door_.take_refusals(); !refusals.empty())
+  if (const auto refusals = socket_.take_refusals(); !refusals.empty())
     log_warning("refused so far: {}", refusals);
-  told_ = report;
+  logged_ = report;
 }
 
 }  // namespace millrace::serving

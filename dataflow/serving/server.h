@@ -14,9 +14,9 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/recent_rate.h"
 #include "millrace/dataflow/engine/dataflow.h"
-#include "millrace/dataflow/serving/door.h"
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/dataflow/serving/polling.h"
+#include "millrace/dataflow/serving/server_socket.h"
 #include "millrace/dataflow/serving/shared_memory.h"
 
 namespace millrace::serving {
@@ -26,7 +26,7 @@ using StartStream =
     std::function<std::unique_ptr<NumberedFlow<Batch>>(const Stream& stream, WakeUp ready)>;
 
 struct ServerOptions {
-  DoorOptions door;
+  ListenOptions listen;
   std::size_t most_consumers = 64;  // each has its own flow
   // Memory of the batches; nullptr = all batches go through sockets.
   std::shared_ptr<const SharedMemory> memory = {};
@@ -47,7 +47,7 @@ class BatchServer {
   BatchServer(StartStream start, Facts facts, std::int64_t epoch_size,
               const ServerOptions& options);
 
-  std::string endpoint() const { return door_.endpoint(); }
+  std::string endpoint() const { return socket_.endpoint(); }
   ServerReport report() const;
 
   /// Serves while `go_on`, called several times a second, returns true. Logs its progress.
@@ -74,15 +74,15 @@ class BatchServer {
   template <class Which>
   void forget_if(const char* why, Which which);
   void greet(const std::string& from, std::int32_t connection, const Hello& hello);
-  void hear(const std::string& from, std::int32_t connection, const Message& message);
+  void handle_message(const std::string& from, std::int32_t connection, const Message& message);
   Consumer* known(const std::string& id);
   std::string status() const;
   void send_ready();
   std::optional<SharedPiece> lend(const Consumer& consumer, const Batch& batch);
-  void keep_loans(const std::string& consumer, const std::vector<std::int64_t>& held);
+  void reclaim_loans_except(const std::string& consumer, const std::vector<std::int64_t>& held);
   void take_back_loans();
   bool send(const std::string& to, const Consumer& consumer, const Made<Batch>& made);
-  void tell(Clock::time_point now);
+  void log_progress(Clock::time_point now);
 
   const StartStream start_;
   const Facts facts_;
@@ -91,13 +91,13 @@ class BatchServer {
   const std::shared_ptr<const SharedMemory> memory_;
   const WakeUpCall ready_;
   zmq::context_t context_ = new_context();
-  Door door_;
+  ServerSocket socket_;
   std::map<std::string, Consumer> consumers_;  // by routing id
   std::map<std::string, Loan> loans_;          // by consumer name, since loans outlast a connection
   std::int64_t pieces_ = 0;
   RecentRate images_;
-  ServerReport done_, told_;
-  Clock::time_point told_at_;
+  ServerReport done_, logged_;
+  Clock::time_point logged_at_;
 };
 
 }  // namespace millrace::serving

@@ -40,8 +40,8 @@ class Line {
   }
 
   /// Handles events, sends the request, and receives the answer.
-  void look() {
-    see();
+  void poll() {
+    handle_events();
     if (!is_asked_ && answer.kind != Kind::refused)  // one refusal suffices
       is_asked_ =
           socket_.send(zmq::buffer(encode(AskStatus{1})), zmq::send_flags::dontwait).has_value();
@@ -59,7 +59,7 @@ class Line {
 
  private:
   /// Updates the answer from connection events.
-  void see() {
+  void handle_events() {
     while (const auto event = events_.take()) switch (event->what) {
         case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
           answer = {};
@@ -138,7 +138,7 @@ std::vector<StatusAnswer> ask_status(const std::vector<std::string>& endpoints,
   while (true) {
     std::vector<zmq::pollitem_t> items;
     for (auto& line : lines) {
-      line.look();
+      line.poll();
       if (line.answer.kind == Kind::silent) line.add_to(items);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());

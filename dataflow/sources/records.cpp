@@ -76,7 +76,7 @@ class Renumbered final : public Source<Sample> {
       label = number_.at(static_cast<std::size_t>(label));
       counts.push_back(label >= 0);
     }
-    keep(sample.objects, counts);
+    filter_objects(sample.objects, counts);
     return sample;
   }
 

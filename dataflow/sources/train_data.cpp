@@ -29,7 +29,7 @@ struct Declared {
 };
 
 Declared declared(const Config& table) {
-  auto type = used_name(table, detection_sources().kind());
+  auto type = component_type(table, detection_sources().kind());
   auto keys = read_part<SourceKeys>(table);
   return {table, keys.name.empty() ? type : std::move(keys.name), type, std::move(keys.of)};
 }
@@ -125,7 +125,7 @@ DetectionSources& detection_sources() {
 
 void settle_sources(const DataOptions& data, std::vector<Config>& tables) {
   for (auto& table : tables) {
-    const auto name = used_name(table, detection_sources().kind());
+    const auto name = component_type(table, detection_sources().kind());
     const auto& entry = detection_sources().at(name, table.find("type")->origin);
     entry.follow(table, [&](const std::string& key) { return data_value(key, data); });
     for (const auto* key : kPaths)

@@ -39,7 +39,7 @@ Sample Mosaic::join(std::vector<Sample> samples, cv::Point centre) const {
                                static_cast<double>(height)));
     const cv::Point corner(i % 2 == 0 ? centre.x - sample.image.size().width : centre.x,
                            i < 2 ? centre.y - sample.image.size().height : centre.y);
-    lay(sample.image.pixels(), corner, canvas);
+    copy_overlap(sample.image.pixels(), corner, canvas);
     crop(sample.objects, cv::Rect(-corner, size), visibility);
     append(objects, std::move(sample.objects));
   }
@@ -74,21 +74,21 @@ std::vector<bool> CopyPaste::draw(const Instances& other, Rng& rng) const {
 
 Sample CopyPaste::paste(Sample sample, Sample other, const std::vector<bool>& chosen) const {
   auto& image = sample.image.pixels();
-  keep(other.objects, chosen);
+  filter_objects(other.objects, chosen);
   std::vector<coco::Rle> masks;
   std::vector<bool> has_pixels;
   for (const auto& shape : other.objects.segmentations) {
     masks.push_back(rasterised(shape, image.size()));
     has_pixels.push_back(coco::area(masks.back()) > 0);
   }
-  keep(other.objects, has_pixels);
+  filter_objects(other.objects, has_pixels);
   if (other.objects.size() == 0) return sample;
 
   const auto pasted = coco::merge(masks);
   cv::Mat bitmap(image.size(), CV_8U);
   coco::decode(pasted, bitmap.ptr());
   other.image.pixels().copyTo(image, bitmap);
-  cover(sample.objects, pasted, visibility);
+  remove_covered_pixels(sample.objects, pasted, visibility);
   append(sample.objects, std::move(other.objects));
   return sample;
 }

@@ -127,7 +127,7 @@ Sample IouCrop::operator()(Sample sample, Rng& rng) const {
   if (window == whole) return sample;
   std::vector<bool> stays;
   for (const auto& box : sample.objects.boxes) stays.push_back(holds_centre(window, box));
-  keep(sample.objects, stays);
+  filter_objects(sample.objects, stays);
   crop(sample, window, /*fill=*/0, visibility);
   return sample;
 }

@@ -55,7 +55,7 @@ class ShardIndex {
       stays.push_back(box.has_area());
     }
     report_.without_area += std::ranges::count(stays, false);
-    keep(sample.objects, stays);
+    filter_objects(sample.objects, stays);
     note(RecordValue::about, encode(without_outlines(sample)));
     note(RecordValue::sample, encode(sample));
     note(RecordValue::image, image);

@@ -47,7 +47,7 @@ class Files {
     const auto name = shard_place(store, header_file("").string(), {});
     if (!is_url(name)) {
       if (!fs::exists(name)) throw_no_store(store);
-      return read_header(read_file(name, {.most = kMostHeaderBytes}), name);
+      return read_header(read_file(name, {.max_bytes = kMostHeaderBytes}), name);
     }
     try {
       const auto file = remote().file(name);
@@ -55,7 +55,7 @@ class Files {
         throw Error(fmt::format("{}: is {} bytes; the maximum for a header is {}", name,
                                 file->size(), kMostHeaderBytes));
       return read_header(whole_header(*file), name);
-    } catch (const NotThere&) {
+    } catch (const FileNotFound&) {
       throw_no_store(store);
     }
   }

@@ -18,7 +18,8 @@ void pack_pixels(Packer& out, const LazyImage& image) {
     out.pack_nil();
     return;
   }
-  const auto held = image.held().isContinuous() ? image.held() : image.held().clone();
+  const auto held =
+      image.stored_pixels().isContinuous() ? image.stored_pixels() : image.stored_pixels().clone();
   const bool pillow = image.resampling() == Resampling::pillow;
   out.pack_map(pillow ? 5 : 4);
   pack_pair(out, "held", held.cols, held.rows);

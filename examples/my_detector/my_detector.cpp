@@ -38,7 +38,7 @@ struct CentersOptions : PyramidDetectorOptions {
   void describe(Options& o) {
     PyramidDetectorOptions::describe(o);
     o.add("head.channels", channels, "channels of the heads' hidden layer", {.min = 8, .max = 1024})
-        .decides(OfWeights::tensors);
+        .affects(WeightEffect::tensors);
     o.add("head.prior_prob", prior_prob, "initial probability of every centre",
           {.min = 1e-6, .max = 0.5});
     o.add("head.box_weight", box_weight, "weight of the box loss relative to the centre loss",

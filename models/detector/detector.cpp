@@ -109,7 +109,7 @@ std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,
   return named(title_, "detect", [&] {
     std::vector<std::vector<DetectedObject>> all(batch.size());
     if (notes) *notes = {all, all};
-    for (auto& one : parts_of_one_size(batch)) {
+    for (auto& one : split_by_padded_size(batch)) {
       take_pixels_of(batch, one);
       const auto& [part, places] = one;
       DetectionNotes own;

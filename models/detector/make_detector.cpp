@@ -17,8 +17,8 @@ std::unique_ptr<Detector> make_detector(const std::string& name, const Config& t
                                         const ModelContext& context) {
   const auto& entry = detectors().at(name, table.origin);
   const auto who = detectors().title(entry);
-  auto detector =
-      blaming(who, "its factory", [&] { return entry.create(own_options(table), context); });
+  auto detector = with_component_name(who, "its factory",
+                                      [&] { return entry.create(own_options(table), context); });
   detector->title_ = who.text();
   detector->class_count_ = context.classes.size();
   return detector;

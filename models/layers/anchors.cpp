@@ -66,22 +66,22 @@ void PyramidAnchors::describe(Options& o) {
   o.add("anchors.sizes", sizes,
         "square roots of the anchors' areas, one per pyramid level; with C4, all at each cell",
         {.min = 1, .unit = "px"})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("anchors.aspect_ratios", aspect_ratios, "height / width of the anchors",
         {.min = 0.01, .max = 100})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("anchors.rounding", rounding,
         "anchor coordinates: exact, rounded to integers (torchvision), or legacy (quantised)")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("anchors.stride", stride,
         "anchor stride: that of the level, or padded size // grid (torchvision)")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("anchors.scales_per_octave", scales_per_octave,
         "anchor sizes per level, evenly spaced within an octave", {.min = 1, .max = 16})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("anchors.order", order,
         "order of a cell's anchors: by size then ratio, or by ratio then size (torchvision)")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
 }
 
 void PyramidAnchors::check(const Config& table) const {

@@ -77,12 +77,12 @@ TORCH_LIBRARY_IMPL(millrace, CPU, library) { library.impl("normalize", normalize
 }  // namespace
 
 void PixelOptions::describe(Options& o) {
-  o.add("pixel_order", pixel_order, "order of the input channels").decides(OfWeights::meaning);
+  o.add("pixel_order", pixel_order, "order of the input channels").affects(WeightEffect::meaning);
   o.add("pixel_mean", pixel_mean, "mean to subtract from each channel, in pixel_order")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("pixel_std", pixel_std, "standard deviation to divide each channel by, in pixel_order",
         {.min = 1e-6})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
 }
 
 void PixelOptions::check(const Config& table) const {

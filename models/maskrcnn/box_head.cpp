@@ -19,18 +19,18 @@ void BoxHeadOptions::describe(Options& o) {
   o.add("box.type", type,
         "box head: 2fc = two linear layers; 4conv1fc = four convolutions and one linear layer; "
         "mean = mean of a region's cells")
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("box.norm", norm, "normalisation of the box head's convolutions",
         {Norm::none, Norm::gn, Norm::bn, Norm::sync_bn})
-      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+      .affects(WeightEffect::tensors, {"bn", "sync_bn"});
   o.add("box.pooler_resolution", pooler_resolution, "cells per side of the box head's regions",
         {.min = 1, .max = 64})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("box.fc_dim", fc_dim, "width of the box head's linear layers", {.min = 1, .max = 16384})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("box.cls_agnostic_bbox_reg", cls_agnostic_bbox_reg,
         "predict one box for all classes instead of one per class")
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("box.bbox_reg_loss_type", loss.bbox_reg_loss_type,
         "box loss: smooth_l1 of the deltas, or giou of the boxes");
   o.add("box.smooth_l1_beta", loss.smooth_l1_beta, "smooth-L1 beta of the regions' boxes; 0 = L1",

@@ -66,7 +66,7 @@ void BoxStagesOptions::describe(Options& o) {
         "maximum share of foreground among the sampled regions", share);
   o.add("box.bbox_reg_weights", bbox_reg_weights, "weights of dx, dy, dw, dh for each stage",
         {.min = 1e-6})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   head.describe(o);
 }
 

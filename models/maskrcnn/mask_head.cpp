@@ -81,12 +81,12 @@ void MaskHeadOptions::describe(Options& o) {
   o.add("mask.pooler_resolution", pooler_resolution,
         "cells per side of the mask head's regions; masks have twice as many",
         {.min = 1, .max = 128})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("mask.conv_dim", conv_dim, "channels of the mask head", {.min = 1, .max = 4096})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("mask.num_convs", num_convs, "number of 3x3 convolutions in the mask head",
         {.min = 0, .max = 16})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("mask.init_std", init_std,
         "standard deviation of the mask predictor's initial weights; 0 = He's, sqrt(2 / classes)",
         {.min = 0});
@@ -94,7 +94,7 @@ void MaskHeadOptions::describe(Options& o) {
         "mask targets: binary (rasterised in the region), or soft (ROIAlign of the mask)");
   o.add("mask.paste", paste,
         "pasting of masks: grid (continuous box, detectron2), or padded (integer box, torchvision)")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
 }
 
 MaskHead::MaskHead(const Scope& scope, const MaskHeadOptions& options, const NormOptions& norm,

@@ -10,7 +10,7 @@ void MaskRcnnOptions::describe(Options& o) {
   o.add("backbone.out", pyramid.out,
         "input of the heads: fpn = a feature pyramid; c4 = the map of stride 16, whose regions "
         "pass through the last stage")
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("masks", masks, "also predict a mask for each object");
   rpn.describe(o);
   pool.describe(o);

@@ -44,18 +44,18 @@ std::array<float, 3> areas_of_levels(const PoolOptions& options) {
 void PoolOptions::describe(Options& o) {
   o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0 = adaptive",
         {.min = 0, .max = 16})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("roi.aligned", aligned, "shift ROIAlign's samples by half a pixel")
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("roi.level_eps", level_eps, "epsilon inside the logarithm that selects a region's level",
         {.min = 0})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("roi.level_eps_after_log", level_eps_after_log,
         "epsilon added to the logarithm that selects a region's level (torchvision)", {.min = 0})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("roi.canonical_box_size", canonical_box_size, "side of a region that is assigned to P4",
         {.min = 1, .unit = "px"})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
 }
 
 at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {

@@ -45,9 +45,9 @@ struct BoxOptions {
   void describe(Options& o) {
     o.add("boxes.offset", offset, "offset added to box sides; 1 = the legacy convention",
           {.min = 0, .max = 1})
-        .decides(OfWeights::meaning);
+        .affects(WeightEffect::meaning);
     o.add("boxes.scale_clamp", scale_clamp, "maximum of dw and dh", {.min = 0})
-        .decides(OfWeights::meaning);
+        .affects(WeightEffect::meaning);
   }
 
   BoxCoder coder(const std::array<double, 4>& weights = {1, 1, 1, 1}) const {

@@ -32,7 +32,7 @@ ModelCard card_of(const std::filesystem::path& file) {
 }
 
 std::unique_ptr<Detector> detector_of(const ModelCard& card, const std::string& file) {
-  auto detector = make_detector(used_name(card.model, "detector"), card.model,
+  auto detector = make_detector(component_type(card.model, "detector"), card.model,
                                 {.classes = card.classes, .awaits_weights = true});
   const auto parameters = detector->parameters().size();
   check_all_loaded(load_weights(detector->parameters(), file), parameters, file);

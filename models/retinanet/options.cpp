@@ -8,17 +8,17 @@ void RetinaNetOptions::describe(Options& o) {
   o.add("background", background,
         "place of an unused background class: none, or first (torchvision)",
         {Background::none, Background::first})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("fpn.p6_from", p6_from, "feature map from which P6 is computed", {FpnTop::c5, FpnTop::p5})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   anchors.describe(o);
   o.add("head.fg_iou_thresh", fg_iou_thresh, "IoU from which an anchor is foreground", share);
   o.add("head.bg_iou_thresh", bg_iou_thresh, "IoU below which an anchor is background", share);
   o.add("head.num_convs", num_convs, "3x3 convolutions of each of the two heads",
         {.min = 0, .max = 16})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("head.norm", norm, "normalisation of the heads' convolutions", {Norm::none, Norm::gn})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("head.prior_prob", prior_prob, "initial probability of every class",
         {.min = 1e-6, .max = 0.5});
   o.add("head.focal_loss_alpha", focal.alpha, "weight of foreground in the focal loss", share);

@@ -3,7 +3,7 @@
 namespace rtdetr {
 
 using millrace::Limits;
-using millrace::OfWeights;
+using millrace::WeightEffect;
 
 void RtDetrOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, weight{.min = 0, .max = 1000};
@@ -11,59 +11,59 @@ void RtDetrOptions::describe(Options& o) {
   o.add("version", version,
         "v1, or v2, which scales sampling offsets by decoder.offset_scale and stores 1 / "
         "decoder.points in the weights")
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("norm_eps", norm_eps, "epsilon added to variances", {.min = 0, .max = 1})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
 
   o.add("backbone.type", backbone.type, "ResNet-vd variant",
         {BackboneType::resnet18, BackboneType::resnet34, BackboneType::resnet50,
          BackboneType::resnet101})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("backbone.width", backbone.width, "channels of the first stage; published: 64",
         {.min = 16, .max = 1024})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("backbone.norm", backbone.norm, "normalisation layers of the backbone",
         {Norm::frozen_bn, Norm::frozen_stats, Norm::bn, Norm::sync_bn})
-      .decides(OfWeights::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
+      .affects(WeightEffect::tensors, {"frozen_bn", "frozen_stats", "bn", "sync_bn"});
   o.add("backbone.freeze_at", backbone.freeze_at,
         "number of frozen stages: 1 = stem, 2 = stem and C2, ...; 0 = none", {.min = 0, .max = 5});
 
   o.add("encoder.hidden_dim", encoder.hidden_dim, "channels of the hybrid encoder",
         {.min = 8, .max = 4096})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("encoder.ffn_dim", encoder.ffn_dim, "hidden channels of the encoder's feed-forward network",
         {.min = 1, .max = 65536})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("encoder.heads", encoder.heads, "attention heads of the encoder", {.min = 1, .max = 256})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("encoder.expansion", encoder.expansion,
         "channels inside RepVGG blocks as a fraction of encoder.hidden_dim; published R18 and R34: "
         "0.5",
         {.min = 0.01, .max = 4})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("encoder.norm", encoder.norm, "normalisation layers of the encoder",
         {Norm::bn, Norm::sync_bn})
-      .decides(OfWeights::tensors, {"bn", "sync_bn"});
+      .affects(WeightEffect::tensors, {"bn", "sync_bn"});
 
   o.add("decoder.hidden_dim", decoder.hidden_dim, "channels of the queries",
         {.min = 4, .max = 4096})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("decoder.ffn_dim", decoder.ffn_dim,
         "hidden channels of the decoder's feed-forward networks", {.min = 1, .max = 65536})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("decoder.heads", decoder.heads, "attention heads of the decoder", {.min = 1, .max = 256})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("decoder.layers", decoder.layers,
         "number of decoder layers, each refining the boxes; published: 3 for R18, 4 for R34, 6 for "
         "R50 and larger",
         {.min = 1, .max = 64})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("decoder.points", decoder.points, "points that each head samples per feature map",
         {.min = 1, .max = 64})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("decoder.offset_scale", decoder.offset_scale,
         "scale of sampling offsets, as a fraction of the box size", {.min = 0, .max = 100})
-      .decides(OfWeights::meaning);
+      .affects(WeightEffect::meaning);
   o.add("decoder.num_queries", decoder.num_queries,
         "number of queries, selected from the feature maps' positions (all if fewer)",
         {.min = 1, .max = 100000});
@@ -72,7 +72,7 @@ void RtDetrOptions::describe(Options& o) {
         "contrastive denoising: approximate number of noisy positive queries, with as many "
         "negatives; 0 = none",
         {.min = 0, .max = 10000})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("denoising.label_noise", denoising.label_noise,
         "label noise: half of this fraction of denoising queries gets a random class", share);
   o.add("denoising.box_noise", denoising.box_noise,

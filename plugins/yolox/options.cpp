@@ -27,11 +27,11 @@ void YoloxOptions::describe(Options& o) {
   o.add("size", size, "published network that sets the defaults of depth, width and depthwise");
   o.add("depth", depth, "multiplier of the number of bottlenecks (3, 9, 9 and 3)",
         {.min = 0.01, .max = 10})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("width", width, "multiplier of the channels (64 to 1024)", {.min = 0.0625, .max = 10})
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("depthwise", depthwise, "use depthwise separable 3x3 convolutions")
-      .decides(OfWeights::tensors);
+      .affects(WeightEffect::tensors);
   o.add("norm", norm, "batch norm over the images of one rank (bn) or of all ranks (sync_bn)",
         {Norm::bn, Norm::sync_bn});
   o.add("random_size", random_size,

@@ -17,28 +17,28 @@ using ::testing::ThrowsMessage;
 const ComponentName kOwn{"callback", "hello"}, kOfPlugin{"callback", "hello", "hello.so"};
 
 TEST(Blaming, ReturnsResultOfWork) {
-  EXPECT_EQ(blaming(kOwn, "describe", [] { return 7; }), 7);
+  EXPECT_EQ(with_component_name(kOwn, "describe", [] { return 7; }), 7);
 }
 
 TEST(Blaming, PrependsComponentAndPlace) {
   const auto fails = [] { throw std::out_of_range("too far"); };
-  EXPECT_THAT([&] { blaming(kOwn, "after_step", fails); },
+  EXPECT_THAT([&] { with_component_name(kOwn, "after_step", fails); },
               ThrowsMessage<Error>("callback 'hello' failed in after_step: too far"));
-  EXPECT_THAT([&] { blaming(kOfPlugin, "after_step", fails); },
+  EXPECT_THAT([&] { with_component_name(kOfPlugin, "after_step", fails); },
               ThrowsMessage<Error>("callback 'hello' of hello.so failed in after_step: too far"));
 }
 
 TEST(Blaming, NamesComponentForNonExceptions) {
-  EXPECT_THAT([] { blaming(kOwn, "describe", [] { throw 7; }); },
+  EXPECT_THAT([] { with_component_name(kOwn, "describe", [] { throw 7; }); },
               ThrowsMessage<Error>(AllOf(StartsWith("callback 'hello' failed in describe: "),
                                          HasSubstr("std::exception"))));
 }
 
 TEST(Blaming, KeepsConfigErrorAndAddsPlugin) {
   const auto refuses = [] { throw ConfigError("a.toml:3:1: no such key"); };
-  EXPECT_THAT([&] { blaming(kOwn, "create", refuses); },
+  EXPECT_THAT([&] { with_component_name(kOwn, "create", refuses); },
               ThrowsMessage<ConfigError>("a.toml:3:1: no such key"));
-  EXPECT_THAT([&] { blaming(kOfPlugin, "create", refuses); },
+  EXPECT_THAT([&] { with_component_name(kOfPlugin, "create", refuses); },
               ThrowsMessage<ConfigError>("callback 'hello' of hello.so: a.toml:3:1: no such key"));
 }
 
@@ -55,8 +55,11 @@ TEST(Sentence, OmitsStackOfLibtorch) {
   EXPECT_TRUE(of_cuda.starts_with("CUDA error: device-side assert triggered ("));
   EXPECT_EQ(of_cuda.find('\n'), of_cuda.npos);
   EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "passed on";
-  EXPECT_THAT([&] { blaming(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); }); },
-              ThrowsMessage<Error>("callback 'hello' failed in before_step: bad"));
+  EXPECT_THAT(
+      [&] {
+        with_component_name(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); });
+      },
+      ThrowsMessage<Error>("callback 'hello' failed in before_step: bad"));
 }
 
 TEST(Sentence, StatesFailedAllocationsInBytes) {

@@ -20,7 +20,7 @@ class LogFile : public ::testing::Test {
   LogFile() { start_logging(); }
   ~LogFile() override {
     log_to_file({});
-    log_as("", /*chief=*/true);
+    set_process_name("", /*chief=*/true);
     spdlog::set_default_logger(before_);
   }
   std::string text() const { return read_file(file_); }
@@ -91,10 +91,10 @@ TEST_F(LogFile, ShowsResultOnceUnlessQuiet) {
 
 TEST_F(LogFile, NamesProcessInWarningsOnly) {
   log_to_file(file_);
-  log_as("rank 0", /*chief=*/true);
+  set_process_name("rank 0", /*chief=*/true);
   log_info("shown");
   log_warning("careful");
-  log_as("rank 3", /*chief=*/false);
+  set_process_name("rank 3", /*chief=*/false);
   log_info("hidden");
   log_warning("look out");
   EXPECT_THAT(text(),

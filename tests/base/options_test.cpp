@@ -117,7 +117,7 @@ struct Turn {
   Way way = Way::right;
   double speed = 1;
   void describe(Options& o) {
-    o.add("way", way, "where to").decides(Decides::evaluation | Decides::run);
+    o.add("way", way, "where to").affects(Affects::evaluation | Affects::run);
     o.add("speed", speed, "how fast");
   }
 };
@@ -140,10 +140,10 @@ TEST(Options, DecideBatchesByDefault) {
   Options options;
   turn.describe(options);
   const auto& entries = options.entries();
-  EXPECT_TRUE(includes(entries[0].decided, Decides::run));
-  EXPECT_TRUE(includes(entries[0].decided, Decides::evaluation));
-  EXPECT_FALSE(includes(entries[0].decided, Decides::batches));
-  EXPECT_EQ(entries[1].decided, Decides::batches);
+  EXPECT_TRUE(includes(entries[0].affected, Affects::run));
+  EXPECT_TRUE(includes(entries[0].affected, Affects::evaluation));
+  EXPECT_FALSE(includes(entries[0].affected, Affects::batches));
+  EXPECT_EQ(entries[1].affected, Affects::batches);
 }
 
 TEST(Options, RejectUnusedKeysUnlessDefault) {
@@ -230,9 +230,9 @@ struct Layer {
   std::int64_t width = 64;
   std::string norm = "bn", color = "red";
   void describe(Options& o) {
-    o.add("width", width, "channels").decides(OfWeights::tensors);
+    o.add("width", width, "channels").affects(WeightEffect::tensors);
     o.add("color", color, "of the log");
-    o.add("norm", norm, "kind").decides(OfWeights::meaning, {"bn", "sync_bn"});
+    o.add("norm", norm, "kind").affects(WeightEffect::meaning, {"bn", "sync_bn"});
   }
 };
 
@@ -242,9 +242,9 @@ TEST(Options, ListThoseThatDecideWeights) {
   const auto found = registry.at("plain").weight_options();
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].name, "width");
-  EXPECT_EQ(found[0].decides, OfWeights::tensors);
+  EXPECT_EQ(found[0].effect, WeightEffect::tensors);
   EXPECT_EQ(found[1].name, "norm");
-  EXPECT_EQ(found[1].decides, OfWeights::meaning);
+  EXPECT_EQ(found[1].effect, WeightEffect::meaning);
   EXPECT_THAT(found[1].alike, ElementsAre("bn", "sync_bn"));
 }
 

@@ -95,7 +95,7 @@ TEST(Remarks, NamesKeysToChange) {
   const auto small = view_of(made(
       100, [](int i) { return i == 9 ? 150 : 3; }, [](int) { return 8; }));
   const auto found =
-      remarks(small, small, nullptr, {.most_detections = 100, .anchor_ratios = {.5, 1, 2}});
+      remarks(small, small, nullptr, {.max_detections = 100, .anchor_ratios = {.5, 1, 2}});
   EXPECT_THAT(text_of(found, "tiny-objects"), AllOf(HasSubstr("100 %"), HasSubstr("16")));
   EXPECT_THAT(text_of(found, "many-objects"),
               AllOf(HasSubstr("1 image"), HasSubstr("model.test.detections_per_img"),
@@ -131,9 +131,9 @@ TEST(Distributions, CountsEachObjectAndImage) {
     EXPECT_EQ(one.histogram.total(), of_objects ? objects : 60U) << one.id;
     EXPECT_EQ(one.histogram.counts[0], 0U) << one.id << ": below its first edge";
     EXPECT_FALSE(one.meaning.empty());
-    const auto bins = closed_bins(one);
+    const auto bins = bounded_bins(one);
     ASSERT_EQ(bins.edges.size(), bins.counts.size() + 1);
-    EXPECT_EQ(bins.edges.back(), std::max(one.most, one.histogram.edges.back()));
+    EXPECT_EQ(bins.edges.back(), std::max(one.max, one.histogram.edges.back()));
   }
 }
 

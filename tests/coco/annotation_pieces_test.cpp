@@ -162,7 +162,7 @@ TEST(AnnotationPieces, SkipAndReportSameRecords) {
       told += fmt::format("{} {} {}: {}: {}\n", one.byte, one.field,
                           record_name(one.section, one.index, one.id), json.substr(one.byte, 9),
                           one.why);
-    return std::pair(told, assemble(std::move(*records), "x", [](const Contradiction&) {}));
+    return std::pair(told, assemble(std::move(*records), "x", [](const RecordConflict&) {}));
   };
   const auto [told, expected] = read(json.size());
   EXPECT_EQ(std::ranges::count(told, '\n'), 7) << told;
@@ -184,10 +184,10 @@ TEST(AnnotationPieces, ReportFirstError) {
     auto json = whole;
     json.replace(json.find(from, json.size() / 20), std::strlen(from), to);
     const auto path = scratch.file("x.json", json);
-    EXPECT_EQ(testing::message_of([&] { tell_first_fault(InputFile(path), "x"); }),
+    EXPECT_EQ(testing::message_of([&] { throw_first_fault(InputFile(path), "x"); }),
               testing::message_of([&] { parse_dataset(json, "x"); }));
   }
-  tell_first_fault(InputFile(scratch.file("x.json", whole)), "x");
+  throw_first_fault(InputFile(scratch.file("x.json", whole)), "x");
 }
 
 TEST(AnnotationPieces, RejectDamagedText) {

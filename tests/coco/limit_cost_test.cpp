@@ -47,7 +47,7 @@ TEST(LimitCost, IsZeroWithinLimit) {
   const auto truth = objects_in({100, 3, 0});
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box));
   EXPECT_EQ(cost.images, 3U);
-  EXPECT_EQ(cost.beyond, 0U);
+  EXPECT_EQ(cost.images_over_limit, 0U);
   EXPECT_EQ(cost.best_ap, 1);
   EXPECT_EQ(text(cost), "");
 }
@@ -58,7 +58,7 @@ TEST(LimitCost, CountsImagesBeyondAndBestAp) {
   const auto options = options_for(*truth, IouType::mask);
   const auto cost = limit_cost(*truth, options);
   EXPECT_EQ(cost.limit, 100U);
-  EXPECT_EQ(cost.beyond, 2U);
+  EXPECT_EQ(cost.images_over_limit, 2U);
   EXPECT_NEAR(cost.best_ap, 69. / 101, 1e-9);
   EXPECT_EQ(cost.best_ap, perfect(*truth, options_for(*truth, IouType::box)).stats[0]);
   for (const auto* part : {"2 of 3 images", "100 objects of a class", "0.68"})
@@ -68,7 +68,7 @@ TEST(LimitCost, CountsImagesBeyondAndBestAp) {
 TEST(LimitCost, UsesGivenLimit) {
   const auto truth = objects_in({150, 150, 20});
   const auto options = options_for(*truth, IouType::box, 150);
-  EXPECT_EQ(limit_cost(*truth, options).beyond, 0U);
+  EXPECT_EQ(limit_cost(*truth, options).images_over_limit, 0U);
   const auto all = perfect(*truth, options),
              usual = perfect(*truth, options_for(*truth, IouType::box));
   EXPECT_NEAR(all.stats[0], 1, 1e-9);
@@ -81,9 +81,9 @@ TEST(LimitCost, CombinesClassesForLvis) {
   const auto truth = objects_in({350, 1}, /*lvis=*/true);
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box));
   EXPECT_EQ(cost.limit, 300U);
-  EXPECT_EQ(cost.beyond, 1U);
+  EXPECT_EQ(cost.images_over_limit, 1U);
   EXPECT_FALSE(cost.by_class);
-  EXPECT_EQ(limit_cost(*truth, options_for(*truth, IouType::box, 400)).beyond, 0U);
+  EXPECT_EQ(limit_cost(*truth, options_for(*truth, IouType::box, 400)).images_over_limit, 0U);
 }
 
 TEST(LimitCost, CountsGivenImagesOnly) {
@@ -91,7 +91,7 @@ TEST(LimitCost, CountsGivenImagesOnly) {
   const std::vector<std::int64_t> second{2};
   const auto cost = limit_cost(*truth, options_for(*truth, IouType::box), second);
   EXPECT_EQ(cost.images, 1U);
-  EXPECT_EQ(cost.beyond, 0U);
+  EXPECT_EQ(cost.images_over_limit, 0U);
 }
 
 }  // namespace

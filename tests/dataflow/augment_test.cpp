@@ -325,7 +325,7 @@ TEST(CopyPaste, SkipsCrowdsAndObjectsWithoutShape) {
   objects.segmentations[1] = {};
   for (int i = 0; i < 50; ++i)
     EXPECT_THAT(CopyPaste{}.draw(objects, rng), ElementsAre(false, false, true));
-  keep(objects, {true, true, false});
+  filter_objects(objects, {true, true, false});
   EXPECT_THAT(CopyPaste{}.draw(objects, rng), ElementsAre(false, false));
 }
 

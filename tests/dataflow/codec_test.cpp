@@ -68,7 +68,7 @@ TEST(SampleCodec, RoundTrips) {
   EXPECT_EQ(after.objects.classes, before.objects.classes);
   EXPECT_EQ(after.objects.crowd, before.objects.crowd);
   EXPECT_EQ(after.objects.segmentations, before.objects.segmentations);
-  EXPECT_EQ(cv::norm(after.image.held(), before.image.held(), cv::NORM_INF), 0);
+  EXPECT_EQ(cv::norm(after.image.stored_pixels(), before.image.stored_pixels(), cv::NORM_INF), 0);
   EXPECT_EQ(after.image.size(), cv::Size(9, 5));
   EXPECT_TRUE(after.image.is_mirrored());
   EXPECT_EQ(cv::norm(after.image.pixels(), before.image.pixels(), cv::NORM_INF), 0);
@@ -96,7 +96,7 @@ TEST(SampleCodec, WritesPixelsOfViews) {
   cv::randu(whole, 0, 256);
   sample.image = whole(cv::Rect(1, 2, 5, 3));
   const auto after = decode_sample(encode(sample), "here");
-  EXPECT_EQ(cv::norm(after.image.held(), sample.image.held(), cv::NORM_INF), 0);
+  EXPECT_EQ(cv::norm(after.image.stored_pixels(), sample.image.stored_pixels(), cv::NORM_INF), 0);
 }
 
 TEST(SampleCodec, KeepsAnnotationsOfRealPhotos) {

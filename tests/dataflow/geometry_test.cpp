@@ -281,8 +281,8 @@ TEST(Warp, IsInvertible) {
   const Affine stage{.rotation = 180, .min_scale = 0.5, .max_scale = 2, .shear = 20};
   for (int round = 0; round < 100; ++round) {
     const auto matrix = Affine::matrix(stage.draw(rng), {80, 60}, {80, 60});
-    const auto there = moved(13, 47, matrix);
-    const auto back = moved(there[0], there[1], inverse(matrix));
+    const auto there = transformed(13, 47, matrix);
+    const auto back = transformed(there[0], there[1], inverse(matrix));
     EXPECT_NEAR(back[0], 13, 1e-9);
     EXPECT_NEAR(back[1], 47, 1e-9);
   }
@@ -303,7 +303,7 @@ TEST(Cover, RemovesExactlyCoveredPixels) {
     for (std::size_t i = 0; i < sample.objects.size(); ++i) {
       const auto before = only(sample.objects, i);
       auto object = before;
-      cover(object, hidden, Visibility{});
+      remove_covered_pixels(object, hidden, Visibility{});
       const auto mask = rasterised(before.segmentations[0], size);
       const auto rest = coco::difference(mask, hidden);
       if (coco::area(rest) == coco::area(mask)) {
@@ -327,7 +327,7 @@ TEST(Instances, KeepAndAppendHandleAllMembers) {
                     {1, 2, 3},
                     {0, 1, 0},
                     {{}, {}, coco::Rle{2, 2, {4}}}};
-  keep(objects, {false, true, true});
+  filter_objects(objects, {false, true, true});
   EXPECT_THAT(objects.classes, ElementsAre(2, 3));
   EXPECT_THAT(objects.crowd, ElementsAre(1, 0));
   append(objects, only(objects, 1));

@@ -106,7 +106,7 @@ std::vector<std::string> types_of(const std::string& toml) {
   std::vector<std::string> types;
   for (const auto& table :
        complete_stages({}, std::get<Config::Array>(config.find("stages")->data)))
-    types.push_back(used_name(table, "stage"));
+    types.push_back(component_type(table, "stage"));
   return types;
 }
 

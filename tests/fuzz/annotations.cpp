@@ -49,7 +49,7 @@ void check_text(std::string_view text) {
   std::vector<coco::RecordFault> faults;
   const Set sound = data_set_of([&]() -> Set {
     auto records = coco::read_pieces(InputFile(file.path()), /*piece_bytes=*/64, {}, &faults);
-    const auto leave_out = [](const coco::Contradiction&) {};
+    const auto leave_out = [](const coco::RecordConflict&) {};
     return records ? coco::assemble(std::move(*records), "fuzz", leave_out) : nullptr;
   });
   if (sound) expect_sound(*sound);

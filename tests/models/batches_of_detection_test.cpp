@@ -41,7 +41,7 @@ const std::vector<std::pair<std::int32_t, std::int32_t>> kSizes = {{90, 64}, {64
 
 /// Returns image `i` of a batch, padded as in a batch of its own.
 Batch alone(const Batch& whole, std::size_t i) {
-  for (auto& [part, places] : parts_of_one_size(whole))
+  for (auto& [part, places] : split_by_padded_size(whole))
     for (std::size_t k = 0; k < places.size(); ++k)
       if (places[k] == i) return part_of(part, k, 1);
   return {};
@@ -50,7 +50,7 @@ Batch alone(const Batch& whole, std::size_t i) {
 TEST(BatchParts, ContainEachImageOnceUnpadded) {
   const auto whole = batch_of(kSizes);
   std::vector<std::size_t> seen;
-  for (const auto& [part, places] : parts_of_one_size(whole)) {
+  for (const auto& [part, places] : split_by_padded_size(whole)) {
     ASSERT_EQ(part.size(), places.size());
     for (std::size_t k = 0; k < places.size(); ++k) {
       const auto& image = part.images[k];
@@ -72,7 +72,7 @@ TEST(BatchParts, ContainEachImageOnceUnpadded) {
 
 TEST(BatchParts, ReuseBatchOfOneSize) {
   const auto whole = batch_of({{90, 64}, {96, 50}});
-  const auto parts = parts_of_one_size(whole);
+  const auto parts = split_by_padded_size(whole);
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].batch.pixels, whole.pixels);
 }

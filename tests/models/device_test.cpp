@@ -59,11 +59,11 @@ TEST(Normalize, UploadsBatchOnceForAllParts) {
   batch.divisor = 16;
   batch.images[0].width = 40;  // padded to 48 in a batch of its own
   std::vector<at::Tensor> expected;
-  for (const auto& [part, places] : parts_of_one_size(batch))
+  for (const auto& [part, places] : split_by_padded_size(batch))
     expected.push_back(normalize(part, {}));
   EXPECT_EQ(expected.size(), 2);
   const auto on_device = uploaded(batch, there);
-  auto parts = parts_of_one_size(on_device);
+  auto parts = split_by_padded_size(on_device);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     take_pixels_of(on_device, parts[i]);
     EXPECT_TRUE(at::equal(normalize(parts[i].batch, {}, there).cpu(), expected[i])) << i;

@@ -113,12 +113,12 @@ TEST(Evaluation, RespectsMaxDetections) {
   GridDetector model;
   const auto usual = *evaluate_detector(model, dense_validation());
   EXPECT_NEAR(usual.boxes.stats[0], 67. / 101, 1e-9);
-  EXPECT_EQ(usual.limit.beyond, static_cast<std::size_t>(kEpochImages));
+  EXPECT_EQ(usual.limit.images_over_limit, static_cast<std::size_t>(kEpochImages));
   EXPECT_EQ(usual.limit.best_ap, usual.boxes.stats[0]);
   const auto all =
       *evaluate_detector(model, dense_validation(), {.max_detections = GridDetector::kObjects});
   EXPECT_NEAR(all.boxes.stats[0], 1, 1e-9);
-  EXPECT_EQ(all.limit.beyond, 0U);
+  EXPECT_EQ(all.limit.images_over_limit, 0U);
   EXPECT_EQ(evaluate_detector(model, dense_validation(), {.max_images = 4})->limit.images, 4U);
 }
 

@@ -23,9 +23,9 @@ struct CardOptions {
   std::string norm = "bn";
   double threshold = 0.5;
   void describe(Options& o) {
-    o.add("deviation", deviation, "of pixels").decides(OfWeights::meaning);
-    o.add("width", width, "channels").decides(OfWeights::tensors);
-    o.add("norm", norm, "kind").decides(OfWeights::tensors, {"bn", "sync_bn"});
+    o.add("deviation", deviation, "of pixels").affects(WeightEffect::meaning);
+    o.add("width", width, "channels").affects(WeightEffect::tensors);
+    o.add("norm", norm, "kind").affects(WeightEffect::tensors, {"bn", "sync_bn"});
     o.add("threshold", threshold, "of detections");
   }
 };
@@ -123,7 +123,7 @@ TEST(ModelCard, ContradictsOnlyOptionsThatAffectWeights) {
       contradictions(card, recipe_of("deviation = [1, 3]\nwidth = 32\nnorm = \"gn\""));
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].text(), "model.deviation: trained with [1, 2], here [1, 3] (c.toml:3:13)");
-  EXPECT_EQ(found[0].decides, OfWeights::meaning);
+  EXPECT_EQ(found[0].effect, WeightEffect::meaning);
   EXPECT_EQ(found[1].key, "model.width");
   EXPECT_EQ(found[2].key, "model.norm");
 }

@@ -233,7 +233,7 @@ class YoloReader {
 bool reads_as_labels(const std::filesystem::path& file) {
   constexpr std::uint64_t kMost = 16 << 20;
   try {
-    const auto labels = parse_yolo(read_file(file, {.most = kMost}));
+    const auto labels = parse_yolo(read_file(file, {.max_bytes = kMost}));
     return !labels.labels.empty() && labels.labels.size() >= labels.faults.size();
   } catch (const Error&) {
     return false;

@@ -36,7 +36,7 @@ int Cluster::run(const std::function<int(const Cluster&)>& work) {
 
 int Cluster::run_with_world(const std::function<int(const Cluster&)>& work) {
   const Cluster cluster(std::make_unique<MpiWorld>());
-  log_as(cluster.name(), cluster.is_chief());
+  set_process_name(cluster.name(), cluster.is_chief());
   const auto fail = [&](const char* what, int exit_code) {
     // An invalid configuration is invalid on every rank; give rank 0 time to report it alone.
     if (exit_code == kWrongUse && !cluster.is_chief())

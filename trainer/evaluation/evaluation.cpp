@@ -54,7 +54,7 @@ coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run) {
 nlohmann::ordered_json limit_json(const coco::LimitCost& cost) {
   return {{"max_detections", cost.limit},
           {"images", cost.images},
-          {"images_beyond", cost.beyond},
+          {"images_beyond", cost.images_over_limit},
           {"best_ap", cost.best_ap},
           {"text", coco::text(cost)}};
 }

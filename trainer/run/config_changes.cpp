@@ -61,7 +61,7 @@ bool decides_in(std::string_view key, std::string_view prefix) {
   const auto all = described(value);
   const auto entry =
       std::ranges::find(all.entries(), key.substr(prefix.size()), &Options::Entry::name);
-  return entry == all.entries().end() || entry->decided != Decides::run;
+  return entry == all.entries().end() || entry->affected != Affects::run;
 }
 
 /// Handles callbacks.NAME.OPTION; `rest` is e.g. "evaluate.every". Options that enable a callback

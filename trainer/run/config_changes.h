@@ -20,7 +20,7 @@ struct ConfigChange {
 /// Returns all differences, by key.
 std::vector<ConfigChange> config_changes(const Config& was, const Config& is);
 
-/// Returns true if a key affects the results of a training, as declared by its option (Decides).
+/// Returns true if a key affects the results of a training, as declared by its option (Affects).
 /// False for keys that set where data is, how fast it is loaded, what is reported and where it is
 /// written. `key`: dotted, as in `leaves`. `config`: a complete configuration that contains the
 /// key. True for unknown keys, such as options of a plug-in that is not loaded.

@@ -104,7 +104,7 @@ void check_micro_batch(const Recipe& recipe, const Config& tree) {
           "must be 1 with train.micro_batch, since the other images of a batch would depend on the "
           "number of ranks");
   for (const auto& stage : recipe.stages)
-    if (used_name(stage, detection_stages().kind()) == MultiScale::kName)
+    if (component_type(stage, detection_stages().kind()) == MultiScale::kName)
       throw ConfigError(
           fmt::format("{}: stage '{}' draws a random size for the batch of each rank, so "
                       "train.micro_batch cannot give the same bytes; remove one of them",

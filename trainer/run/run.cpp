@@ -51,8 +51,8 @@ CallbackList make_callbacks(const Recipe& recipe) {
   CallbackList list;
   for (const auto& [name, type, table, when] : recipe.callbacks) {
     const auto& entry = callbacks().at(type, table.origin);
-    auto callback =
-        blaming(callbacks().title(entry), "its factory", [&] { return entry.create(table, name); });
+    auto callback = with_component_name(callbacks().title(entry), "its factory",
+                                        [&] { return entry.create(table, name); });
     check_weights_of(*callback, name, recipe);
     list.add(name, std::move(callback), when, entry.plugin);
   }

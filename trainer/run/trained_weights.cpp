@@ -142,7 +142,7 @@ void check_initial_weights(const Recipe& recipe) {
   if (!card) return;
   std::vector<std::string> lines;
   for (const auto& one : contradictions(*card, recipe)) {
-    if (one.decides == OfWeights::tensors)
+    if (one.effect == WeightEffect::tensors)
       log_info("{}: {}", file, one.text());
     else
       lines.push_back(one.text());
@@ -213,9 +213,9 @@ std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& r
     const auto *was = card.model.find_path(option.name), *is = recipe.model.find_path(option.name);
     if (!was || !is || same_option(*was, *is) || both_in(option.alike, *was, *is)) return;
     found.push_back(
-        {"model." + option.name, value_text(*was), value_text(*is), is->origin, option.decides});
+        {"model." + option.name, value_text(*was), value_text(*is), is->origin, option.effect});
   };
-  compare({"type", OfWeights::tensors, {}});
+  compare({"type", WeightEffect::tensors, {}});
   for (const auto& option : detectors().at(recipe.model_type).weight_options()) compare(option);
   return found;
 }

@@ -23,14 +23,14 @@ ModelCard model_card(const Recipe& recipe, std::vector<std::string> classes,
 struct Contradiction {
   std::string key, was, is;  // key such as model.pixel_std, and both values as TOML
   Origin origin;             // origin of the current value
-  OfWeights decides;
+  WeightEffect effect;
 
   /// Returns e.g. "model.pixel_std: trained with 1.0, here 2.0 (config.toml:3:1)".
   std::string text() const;
 };
 
-/// Returns all contradictions in keys that affect the meaning of weights (see OfWeights). Keys that
-/// are newer than the card are ignored.
+/// Returns all contradictions in keys that affect the meaning of weights (see WeightEffect). Keys
+/// that are newer than the card are ignored.
 std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& recipe);
 
 /// Weights of a run, for eval and predict.

@@ -77,7 +77,7 @@ std::string origins_text(const Config& tree) {
 std::optional<LargestBatch> largest_batch(const Recipe& recipe, const TrainData& data,
                                           std::int64_t ranks) {
   const auto images = static_cast<double>(recipe.data.batch_size * ranks);
-  const auto whole = data.source ? recipe.train.epochs * turns(*data.source) / images : 0;
+  const auto whole = data.source ? recipe.train.epochs * epoch_length(*data.source) / images : 0;
   const auto most = static_cast<double>(recipe.train.max_steps * recipe.optimizer.accumulate);
   const auto batches = std::ceil(most > 0 ? std::min(whole, most) : whole);
   return largest_train_batch(recipe.data, recipe.stages, data,

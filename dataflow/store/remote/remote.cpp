@@ -33,7 +33,7 @@ constexpr std::size_t kConnections = 16;
 constexpr std::uint64_t kMostAhead = 256 << 20;         // bytes prefetched and not yet taken
 constexpr double kFirstPause = 0.2, kLongestPause = 8;  // seconds between attempts
 constexpr int kMostWrong = 3;                           // maximum attempts that return wrong bytes
-constexpr long kPatience = 10;                          // seconds; see HttpRequest
+constexpr long kStallTimeout = 10;                      // seconds; see HttpRequest
 
 using SharedText = std::shared_ptr<const std::string>;
 
@@ -239,7 +239,8 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
         return answer;
       }
       if (stop_) throw Error(part.text() + ": reading was stopped");
-      if (kind == Outcome::missing) throw NotThere(fmt::format("{}: not found: {}", part.url, why));
+      if (kind == Outcome::missing)
+        throw FileNotFound(fmt::format("{}: not found: {}", part.url, why));
       const auto text =
           fmt::format("{}: {} after {} in {}", part.text(), why, counted(attempt, "attempt"),
                       duration_text(seconds_since(start)));
@@ -264,12 +265,13 @@ class Fetcher final : public Remote, public std::enable_shared_from_this<Fetcher
   }
 
   HttpRequest request_for(const Part& part, double seconds_left) const {
-    HttpRequest request{.url = part.url,
-                        .begin = part.range.begin,
-                        .size = part.range.size,
-                        .patience = std::clamp(static_cast<long>(timeout_ / 4), 1L, kPatience),
-                        .timeout = std::max(seconds_left, 0.1),
-                        .stop = &stop_};
+    HttpRequest request{
+        .url = part.url,
+        .begin = part.range.begin,
+        .size = part.range.size,
+        .stall_timeout = std::clamp(static_cast<long>(timeout_ / 4), 1L, kStallTimeout),
+        .timeout = std::max(seconds_left, 0.1),
+        .stop = &stop_};
     if (!part.url.starts_with("s3://")) return request;
     request.url = s3_url(part.url, account_);
     request.keys = account_.keys;

@@ -14,7 +14,7 @@
 namespace millrace {
 
 /// Thrown if the file does not exist.
-struct NotThere : Error {
+struct FileNotFound : Error {
   using Error::Error;
 };
 
@@ -47,7 +47,7 @@ class Remote {
   virtual ~Remote() = default;
 
   /// Opens a file by its URL; without `size` the server is asked for it. Throws ConfigError for a
-  /// URL with credentials, NotThere if the file does not exist, else Error with the URL, the
+  /// URL with credentials, FileNotFound if the file does not exist, else Error with the URL, the
   /// request and the number of attempts.
   virtual std::unique_ptr<ByteSource> file(const std::string& url,
                                            std::optional<std::uint64_t> size = {}) = 0;

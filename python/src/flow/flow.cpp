@@ -83,7 +83,7 @@ class LocalFlow final : public Stream {
   }
 
   std::unique_ptr<DataFlow<Batch>> start(const Cursor& cursor) override {
-    const TheirFunctions theirs(functions_);
+    const ScopedFunctions scoped(functions_);
     if (training_)
       return start_train_flow(recipe_.data, recipe_.stages, train_, seed_, share_, cursor);
     return start_eval_flow(recipe_.data, *split_, share_, cursor);

@@ -23,13 +23,14 @@
 namespace millrace::python {
 namespace {
 
-serving::DoorOptions read_door(const std::string& bind, const std::optional<std::string>& key,
-                               const std::vector<std::string>& allowed, bool insecure) {
-  serving::DoorOptions door{.bind = bind, .keys = {}, .allowed = {}};
+serving::ListenOptions read_listen_options(const std::string& bind,
+                                           const std::optional<std::string>& key,
+                                           const std::vector<std::string>& allowed, bool insecure) {
+  serving::ListenOptions listen{.bind = bind, .keys = {}, .allowed = {}};
   if (key) {
-    door.keys = serving::read_secret_key(*key);
-    door.allowed = serving::read_public_keys(allowed);
-    if (door.allowed.empty())
+    listen.keys = serving::read_secret_key(*key);
+    listen.allowed = serving::read_public_keys(allowed);
+    if (listen.allowed.empty())
       throw ConfigError(
           "Server(allow=...): empty, so no consumer could connect; list the consumers' public "
           "keys, "
@@ -41,7 +42,7 @@ serving::DoorOptions read_door(const std::string& bind, const std::optional<std:
         "network",
         bind));
   }
-  return door;
+  return listen;
 }
 
 class Server {
@@ -54,13 +55,13 @@ class Server {
       if (consumers < 1) throw ConfigError("Server(consumers=...): expected at least 1");
       const auto given = given_options(options, "Server");
       without_gil([&] {
-        const auto door = read_door(bind, key, allowed, insecure);
+        const auto listen = read_listen_options(bind, key, allowed, insecure);
         Config complete;
         recipe_ = resolve_data(load_over(file, given), complete);
         recipe_.data.source.clear();  // only for consumers with the same file
         allow_threads(recipe_.data.threads);
         train_ = open_train_data(recipe_.data, recipe_.sources);
-        server_ = start_data_server(recipe_.data, recipe_.stages, train_, door,
+        server_ = start_data_server(recipe_.data, recipe_.stages, train_, listen,
                                     static_cast<std::size_t>(consumers));
       });
     } catch (...) {

@@ -199,7 +199,7 @@ Stage python_stage(const Config& table, const DetectionContext& context) {
   const auto name = read_options<PythonStageOptions>(table, {"type"}).function;
   const auto index =
       static_cast<std::size_t>(std::ranges::count_if(context.in_front, [](const Config& before) {
-        return used_name(before, detection_stages().kind()) == kName;
+        return component_type(before, detection_stages().kind()) == kName;
       }));
   const auto functions = functions_of_start;
   if (!context.only_checked && (!functions || index >= functions->all.size()))
@@ -224,9 +224,9 @@ nb::tuple pair(T first, T second) {
 
 }  // namespace
 
-TheirFunctions::TheirFunctions(FunctionsPtr functions)
+ScopedFunctions::ScopedFunctions(FunctionsPtr functions)
     : before_(std::exchange(functions_of_start, std::move(functions))) {}
-TheirFunctions::~TheirFunctions() { functions_of_start = std::move(before_); }
+ScopedFunctions::~ScopedFunctions() { functions_of_start = std::move(before_); }
 
 void add_sample(nb::module_& module) {
   nb::class_<PythonSample>(

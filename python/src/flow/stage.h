@@ -20,11 +20,11 @@ struct Functions {
 using FunctionsPtr = std::shared_ptr<Functions>;
 
 /// Sets, for its lifetime, the functions of "python" tables for flows that this thread starts.
-class TheirFunctions {
+class ScopedFunctions {
  public:
-  explicit TheirFunctions(FunctionsPtr functions);
-  ~TheirFunctions();
-  TheirFunctions(const TheirFunctions&) = delete;
+  explicit ScopedFunctions(FunctionsPtr functions);
+  ~ScopedFunctions();
+  ScopedFunctions(const ScopedFunctions&) = delete;
 
  private:
   FunctionsPtr before_;

@@ -115,10 +115,10 @@ class DataServers final : public Way {
   void serve(const std::string& endpoint) const {
     const auto memory = load_.way == "shared" ? std::make_shared<serving::SharedMemory>() : nullptr;
     const auto batches = make_batches(memory ? BufferPool(memory->source()) : BufferPool());
-    serving::ServerOptions options{.door = {.bind = endpoint}, .memory = memory};
+    serving::ServerOptions options{.listen = {.bind = endpoint}, .memory = memory};
     if (keys_) {
-      options.door.keys = keys_->first;
-      options.door.allowed = {keys_->second.public_key};
+      options.listen.keys = keys_->first;
+      options.listen.allowed = {keys_->second.public_key};
     }
     serving::BatchServer server(
         [&](const serving::Stream&, WakeUp wake) {

@@ -52,7 +52,7 @@ std::vector<EventLog> two_ranks(double ahead_s) {
 
 TEST(LateRanks, FindsRankThatWaitedShortest) {
   for (const double ahead_s : {0., -3600., 7.}) {
-    const auto late = who_was_late(two_ranks(ahead_s));
+    const auto late = late_exchanges(two_ranks(ahead_s));
     ASSERT_EQ(late.size(), 1U) << "half a millisecond is no delay";
     EXPECT_EQ(late[0].of, "step 5");
     EXPECT_THAT(late[0].late, ElementsAre(1));
@@ -69,7 +69,7 @@ TEST(LateRanks, FindsMissingRank) {
   c.add("exchange", "agreement", "step 2", 41, kGoesOn, 1);
   b.add("callback", "callback evaluate", "callback 'evaluate' in trigger", 20, kGoesOn);
   b.add("evaluation", "detect", "images 7, 8", 30, kGoesOn);
-  const auto late = who_was_late({a, b, c});
+  const auto late = late_exchanges({a, b, c});
   ASSERT_EQ(late.size(), 1U);
   EXPECT_TRUE(late[0].goes_on);
   EXPECT_THAT(late[0].late, ElementsAre(1));
@@ -81,7 +81,7 @@ TEST(LateRanks, FindsMissingRank) {
 TEST(LateRanks, ReportsUnknownActivity) {
   Log a(0, 0), killed(1, 0);
   a.add("exchange", "agreement", "step 2", 40, kGoesOn, 1);
-  const auto late = who_was_late({a, killed});
+  const auto late = late_exchanges({a, killed});
   ASSERT_EQ(late.size(), 1U);
   EXPECT_THAT(late[0].late, ElementsAre(1));
   EXPECT_EQ(late[0].doing, "unknown");
@@ -94,9 +94,9 @@ TEST(LateRanks, IgnoresLogsThatBeginLater) {
     a.add("exchange", "agreement", of, step, step + 0.5, step);
     if (step >= 4) b.add("exchange", "agreement", of, step, step + 0.5, step);
   }
-  EXPECT_TRUE(who_was_late({a, b}).empty());
+  EXPECT_TRUE(late_exchanges({a, b}).empty());
   Log alone(0, 0);
-  EXPECT_TRUE(who_was_late({alone}).empty());
+  EXPECT_TRUE(late_exchanges({alone}).empty());
 }
 
 TEST(LateRanks, ReadsWrittenEvents) {

@@ -46,9 +46,10 @@ TEST(Order, RoundsRepeatsUpOrDown) {
 
 TEST(Order, NamesRepeatedTurnsApart) {
   const Order order(2, {3, 2}, 9, {true});
-  std::set<std::uint64_t> names;
-  for (std::int64_t place = 0; place < order.size(); ++place) names.insert(order.turn(place).name);
-  EXPECT_EQ(names.size(), 5U);
+  std::set<std::uint64_t> streams;
+  for (std::int64_t place = 0; place < order.size(); ++place)
+    streams.insert(order.turn(place).random_stream);
+  EXPECT_EQ(streams.size(), 5U);
 }
 
 TEST(Order, SkipsSamplesWithSmallShares) {

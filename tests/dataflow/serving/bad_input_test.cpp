@@ -230,9 +230,9 @@ class ServingKeys : public ServingBadInput {
   }
   std::filesystem::path file(const std::string& name) const { return sockets_.file(name); }
   ServerOptions options() const {
-    return {.door = {.bind = "tcp://127.0.0.1:*",
-                     .keys = read_secret_key(file("server.key")),
-                     .allowed = {read_public_key(file("friend.pub"))}}};
+    return {.listen = {.bind = "tcp://127.0.0.1:*",
+                       .keys = read_secret_key(file("server.key")),
+                       .allowed = {read_public_key(file("friend.pub"))}}};
   }
   std::unique_ptr<DataFlow<Batch>> come_as(const std::string& who, const std::string& endpoint,
                                            const std::string& server = "server") const {
@@ -274,12 +274,12 @@ TEST_F(ServingKeys, ReadableByOwnerOnly) {
 }
 
 TEST_F(ServingBadInput, RejectsInvalidEndpoints) {
-  EXPECT_THROW(ThreadServer({}, {.door = {.bind = "localhost:5555"}}), ConfigError);
-  EXPECT_THROW(ThreadServer({}, {.door = {.bind = "tcp://nowhere.invalid:5555"}}), Error);
+  EXPECT_THROW(ThreadServer({}, {.listen = {.bind = "localhost:5555"}}), ConfigError);
+  EXPECT_THROW(ThreadServer({}, {.listen = {.bind = "tcp://nowhere.invalid:5555"}}), Error);
   const ThreadServer server;
-  EXPECT_THROW(ThreadServer({}, {.door = {.bind = server.endpoint()}}), Error) << "it is taken";
+  EXPECT_THROW(ThreadServer({}, {.listen = {.bind = server.endpoint()}}), Error) << "it is taken";
   EXPECT_THROW(connect({"nonsense"}), ConfigError);
-  const ThreadServer by_name({}, {.door = {.bind = "tcp://localhost:*"}});
+  const ThreadServer by_name({}, {.listen = {.bind = "tcp://localhost:*"}});
   EXPECT_TRUE(by_name.endpoint().starts_with("tcp://127.0.0.1:")) << by_name.endpoint();
   EXPECT_TRUE(is_local("tcp://127.0.0.1:5") && is_local("tcp://localhost:5") &&
               is_local("ipc:///tmp/x") && is_local("tcp://[::1]:5"));

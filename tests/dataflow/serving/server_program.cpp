@@ -16,6 +16,6 @@ int main(int, char** argv) {
                                .time = std::chrono::microseconds(std::atoi(argv[3])),
                                .memory = BufferPool(memory->source())};
   serving::BatchServer server(testing::make_batches(making), testing::made_facts(), 100,
-                              {.door = {.bind = argv[1]}, .memory = memory});
+                              {.listen = {.bind = argv[1]}, .memory = memory});
   server.run([] { return true; });
 }

@@ -29,7 +29,7 @@ using namespace serving;
 class ThreadServer {
  public:
   explicit ThreadServer(Making making = {},
-                        const ServerOptions& options = {.door = {.bind = "tcp://127.0.0.1:*"}})
+                        const ServerOptions& options = {.listen = {.bind = "tcp://127.0.0.1:*"}})
       : ThreadServer(make_batches(making), made_facts(), 100, options) {}
   ThreadServer(StartStream start, Facts facts, std::int64_t epoch_size,
                const ServerOptions& options)

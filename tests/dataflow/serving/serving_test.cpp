@@ -123,7 +123,7 @@ TEST(Serving, AcceptsOnlyDataOfFirstServer) {
   const auto flow = connect({first.endpoint(), late}, {}, {});
   EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20));
   EXPECT_EQ(flow->facts(), made_facts());
-  const ThreadServer other(make_batches({}), facts, 100, {.door = {.bind = late}});
+  const ThreadServer other(make_batches({}), facts, 100, {.listen = {.bind = late}});
   EXPECT_TRUE(other.comes_to_have(1));
   EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, 20));
   EXPECT_EQ(flow->report().stages.at(1).items, 0);
@@ -190,7 +190,7 @@ TEST(Serving, ReportsAllUnreachableServers) {
 }
 
 TEST(Serving, QueuesConsumersAboveMaximum) {
-  const ThreadServer server({}, {.door = {.bind = "tcp://127.0.0.1:*"}, .most_consumers = 1});
+  const ThreadServer server({}, {.listen = {.bind = "tcp://127.0.0.1:*"}, .most_consumers = 1});
   auto first = connect({server.endpoint()});
   seen(*first, 3);
   const auto second = connect({server.endpoint()});

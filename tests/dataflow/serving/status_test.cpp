@@ -76,7 +76,7 @@ TEST(ServerStatus, AnswersWithConsumersAndBytes) {
 TEST(ServerStatus, RejectsUnknownKeys) {
   const auto own = new_keys(), allowed = new_keys(), others = new_keys();
   const ThreadServer server(
-      {}, {.door = {.bind = "tcp://127.0.0.1:*", .keys = own, .allowed = {allowed.public_key}}});
+      {}, {.listen = {.bind = "tcp://127.0.0.1:*", .keys = own, .allowed = {allowed.public_key}}});
   EXPECT_EQ(ask(server.endpoint(), LinkKeys{own.public_key, allowed}).kind, Kind::answered);
   const auto refused = ask(server.endpoint(), LinkKeys{own.public_key, others});
   EXPECT_EQ(refused.kind, Kind::refused);

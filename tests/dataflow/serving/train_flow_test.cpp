@@ -18,9 +18,10 @@ std::unique_ptr<ThreadServer> serve(const DataOptions& options,
     return start_numbered_train_flow(options, {}, train, stream.seed, stream.share, stream.start,
                                      std::move(ready));
   };
-  return std::make_unique<ThreadServer>(
-      start, batch_facts(options, {}, train), train.source->size(),
-      ServerOptions{.door = {.bind = std::move(bind)}, .memory = std::make_shared<SharedMemory>()});
+  return std::make_unique<ThreadServer>(start, batch_facts(options, {}, train),
+                                        train.source->size(),
+                                        ServerOptions{.listen = {.bind = std::move(bind)},
+                                                      .memory = std::make_shared<SharedMemory>()});
 }
 
 TEST(ServedTrainFlow, MatchesLocalFlow) {

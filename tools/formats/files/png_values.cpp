@@ -105,7 +105,7 @@ PngValues parse_png_values(std::string_view bytes) {
 }
 
 PngValues read_png_values(const std::filesystem::path& file) {
-  const auto bytes = read_file(file, {.most = INT32_MAX});
+  const auto bytes = read_file(file, {.max_bytes = INT32_MAX});
   try {
     return parse_png_values(bytes);
   } catch (const Error& problem) {

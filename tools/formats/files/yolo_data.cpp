@@ -142,7 +142,7 @@ class DataFile {
 bool looks_like_data(const fs::path& file) {
   constexpr std::uint64_t kMost = 1 << 20;
   try {
-    const auto text = read_file(file, {.most = kMost});
+    const auto text = read_file(file, {.max_bytes = kMost});
     return std::ranges::any_of(lines_of(text), [](const TextLine& line) {
       return line.text.starts_with("names:") || line.text.starts_with("nc:");
     });

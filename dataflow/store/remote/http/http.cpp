@@ -137,10 +137,10 @@ extern "C" [[gnu::visibility("default")]] HttpAnswer millrace_http_get(const Htt
   curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, is_secure ? "https" : "http,https");
   curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 5L);
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, request.patience);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, request.stall_timeout);
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(1000 * request.timeout) + 1);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1024L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, request.patience);
+  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, request.stall_timeout);
   curl_easy_setopt(handle, CURLOPT_USERAGENT, "millrace");
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &receiving);

@@ -19,7 +19,7 @@ struct HttpRequest {
   std::string url;
   std::optional<S3Keys> keys;               // sign the request; redirects are then not followed
   std::uint64_t begin = 0, size = 0;        // requested bytes; size > 0
-  long patience = 10;                       // seconds to connect, and below a kilobyte per second
+  long stall_timeout = 10;                  // seconds to connect, and below a kilobyte per second
   double timeout = 120;                     // seconds for the whole response; > 0
   const std::atomic<bool>* stop = nullptr;  // the request stops once it is true
 };

@@ -9,13 +9,13 @@
 namespace millrace::cli {
 
 /// An image file and the size at which the flow delivers it.
-struct FloorImage {
+struct DeliveredImage {
   std::string file;
   cv::Size delivered;
 };
 
 /// Measured lower bounds; all 0 if no file is a JPEG.
-struct FlowFloors {
+struct FlowLowerBounds {
   double decode_images_per_s = 0;      // all threads together
   double decode_images_per_cpu_s = 0;  // per second of CPU time
   // CPU time per image on one thread.
@@ -26,6 +26,7 @@ struct FlowFloors {
 /// Decodes the files from memory to RGB with TurboJPEG on `threads` threads for `seconds`,
 /// repeating them as needed; then decodes, resizes (as the flow does) and copies each on one thread
 /// for another `seconds`. Buffers are reused. Files that are not JPEGs are skipped.
-FlowFloors measure_floors(std::span<const FloorImage> images, int threads, double seconds);
+FlowLowerBounds measure_lower_bounds(std::span<const DeliveredImage> images, int threads,
+                                     double seconds);
 
 }  // namespace millrace::cli

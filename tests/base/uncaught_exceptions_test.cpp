@@ -1,4 +1,4 @@
-#include "millrace/base/process/last_words.h"
+#include "millrace/base/process/uncaught_exceptions.h"
 
 #include <gtest/gtest.h>
 
@@ -17,17 +17,17 @@ struct Memory {
   ~Memory() { give_back(); }
 };
 
-TEST(LastWords, PrintMessageThrownByDestructor) {
+TEST(UncaughtExceptions, PrintMessageThrownByDestructor) {
   const auto end = [] {
-    name_uncaught_exceptions();
+    report_uncaught_exceptions();
     const Memory memory;
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed), "the device has met a fault");
 }
 
-TEST(LastWords, AbortWithoutException) {
+TEST(UncaughtExceptions, AbortWithoutException) {
   const auto end = [] {
-    name_uncaught_exceptions();
+    report_uncaught_exceptions();
     std::terminate();
   };
   EXPECT_EXIT(end(), ::testing::KilledBySignal(SIGABRT), "");

@@ -1,4 +1,4 @@
-#include "millrace/cli/bench/flow_floors.h"
+#include "millrace/cli/bench/flow_lower_bounds.h"
 
 #include <turbojpeg.h>
 
@@ -30,7 +30,7 @@ struct Jpeg {
   const unsigned char* data() const { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 };
 
-std::vector<Jpeg> read_jpegs(std::span<const FloorImage> images) {
+std::vector<Jpeg> read_jpegs(std::span<const DeliveredImage> images) {
   const UniqueTurboJpeg decoder(tjInitDecompress());
   std::vector<Jpeg> jpegs;
   for (const auto& image : images) {
@@ -64,7 +64,7 @@ cv::Mat decode(const Jpeg& jpeg, void* decoder, Bytes& buffer) {
 }
 
 void measure_decode(const std::vector<Jpeg>& jpegs, int threads, double seconds,
-                    FlowFloors& floors) {
+                    FlowLowerBounds& bounds) {
   const auto began = Clock::now();
   std::atomic<std::size_t> next = 0;
   std::atomic<double> cpu_s = 0;
@@ -80,11 +80,11 @@ void measure_decode(const std::vector<Jpeg>& jpegs, int threads, double seconds,
     std::vector<std::jthread> workers;
     for (int i = 0; i < threads; ++i) workers.emplace_back(work);
   }
-  floors.decode_images_per_s = static_cast<double>(next) / seconds_since(began);
-  floors.decode_images_per_cpu_s = static_cast<double>(next) / cpu_s;
+  bounds.decode_images_per_s = static_cast<double>(next) / seconds_since(began);
+  bounds.decode_images_per_cpu_s = static_cast<double>(next) / cpu_s;
 }
 
-void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowFloors& floors) {
+void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowLowerBounds& bounds) {
   const UniqueTurboJpeg decoder(tjInitDecompress());
   Bytes decoded, resized, copied;
   // The first round grows the buffers and is not counted.
@@ -97,35 +97,36 @@ void measure_stages(const std::vector<Jpeg>& jpegs, double seconds, FlowFloors& 
     for (const auto& jpeg : jpegs) {
       last = thread_cpu_s();
       const auto image = decode(jpeg, decoder.get(), decoded);
-      lap(floors.decode_ms);
+      lap(bounds.decode_ms);
       auto target = in(resized, jpeg.delivered);
       resize_bilinear(image, target);
-      lap(floors.resize_ms);
+      lap(bounds.resize_ms);
       std::memcpy(in(copied, jpeg.delivered).data, target.data, target.total() * 3);
-      lap(floors.copy_ms);
+      lap(bounds.copy_ms);
     }
   };
   round();
-  floors.decode_ms = floors.resize_ms = floors.copy_ms = 0;
+  bounds.decode_ms = bounds.resize_ms = bounds.copy_ms = 0;
   std::size_t images = 0;
   const auto began = Clock::now();
   do {
     round();
     images += jpegs.size();
   } while (seconds_since(began) < seconds);
-  for (double* ms : {&floors.decode_ms, &floors.resize_ms, &floors.copy_ms})
+  for (double* ms : {&bounds.decode_ms, &bounds.resize_ms, &bounds.copy_ms})
     *ms /= static_cast<double>(images);
 }
 
 }  // namespace
 
-FlowFloors measure_floors(std::span<const FloorImage> images, int threads, double seconds) {
-  FlowFloors floors;
+FlowLowerBounds measure_lower_bounds(std::span<const DeliveredImage> images, int threads,
+                                     double seconds) {
+  FlowLowerBounds bounds;
   const auto jpegs = read_jpegs(images);
-  if (jpegs.empty()) return floors;
-  measure_decode(jpegs, threads, seconds, floors);
-  measure_stages(jpegs, seconds, floors);
-  return floors;
+  if (jpegs.empty()) return bounds;
+  measure_decode(jpegs, threads, seconds, bounds);
+  measure_stages(jpegs, seconds, bounds);
+  return bounds;
 }
 
 }  // namespace millrace::cli

@@ -7,7 +7,7 @@
 
 namespace millrace::cli {
 
-struct MadeResultsOptions {
+struct SyntheticResultsOptions {
   std::int64_t images = 5000;
   std::int64_t detections = 100;  // per image; 0 = annotations only
   std::uint64_t seed = 1;
@@ -16,11 +16,12 @@ struct MadeResultsOptions {
 /// The files of a synthetic set. Annotations: 80 categories, 7.4 objects per image, 1 % of them
 /// crowds as run lengths. Results, as boxes and as masks of the same detections: hits, near misses,
 /// duplicates, wrong classes and background, with tied scores.
-struct MadeResults {
+struct SyntheticResults {
   std::filesystem::path truth, boxes, masks;
 };
 
 /// Writes such a set. Equal options give equal bytes. Throws Error.
-MadeResults make_results(const std::filesystem::path& folder, const MadeResultsOptions& options);
+SyntheticResults write_synthetic_results(const std::filesystem::path& folder,
+                                         const SyntheticResultsOptions& options);
 
 }  // namespace millrace::cli

@@ -1,4 +1,4 @@
-#include "millrace/base/process/last_words.h"
+#include "millrace/base/process/uncaught_exceptions.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void say_what_is_uncaught() {
+[[noreturn]] void report_uncaught() {
   const auto uncaught = std::current_exception();
   if (!uncaught) std::abort();  // a bug; abort to leave a core dump
   std::string what;
@@ -30,6 +30,6 @@ namespace {
 
 }  // namespace
 
-void name_uncaught_exceptions() { std::set_terminate(say_what_is_uncaught); }
+void report_uncaught_exceptions() { std::set_terminate(report_uncaught); }
 
 }  // namespace millrace

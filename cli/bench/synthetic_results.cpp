@@ -1,4 +1,4 @@
-#include "millrace/cli/bench/made_results.h"
+#include "millrace/cli/bench/synthetic_results.h"
 
 #include <fmt/format.h>
 
@@ -130,9 +130,11 @@ class Scene {
 
 }  // namespace
 
-MadeResults make_results(const std::filesystem::path& folder, const MadeResultsOptions& options) {
+SyntheticResults write_synthetic_results(const std::filesystem::path& folder,
+                                         const SyntheticResultsOptions& options) {
   make_writable_folder(folder);
-  const MadeResults files{folder / "instances.json", folder / "boxes.json", folder / "masks.json"};
+  const SyntheticResults files{folder / "instances.json", folder / "boxes.json",
+                               folder / "masks.json"};
   std::string images, objects, categories;
   coco::Detections boxes, masks;
   for (std::int64_t id = 1; id <= options.images; ++id) {

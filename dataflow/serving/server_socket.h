@@ -23,7 +23,7 @@ namespace millrace::serving {
 /// Returns true if no other machine can reach an endpoint.
 bool is_local(std::string_view endpoint);
 
-struct DoorOptions {
+struct ListenOptions {
   std::string bind = "tcp://127.0.0.1:5555";
   std::optional<KeyPair> keys;    // nullopt = every process may connect, without encryption
   std::set<std::string> allowed;  // public keys of consumers
@@ -49,10 +49,10 @@ class SocketFile {
 };
 
 /// A data server's listening socket. Owned and used by one thread.
-class Door {
+class ServerSocket {
  public:
   /// Starts to listen. Throws ConfigError for an invalid endpoint, Error if listening fails.
-  Door(zmq::context_t& context, const DoorOptions& options);
+  ServerSocket(zmq::context_t& context, const ListenOptions& options);
 
   /// Returns the ROUTER socket.
   zmq::socket_t& socket() { return socket_; }
@@ -62,19 +62,18 @@ class Door {
   /// Waits for a message, a connection event, or `wake` to become readable, up to `most`.
   void wait(int wake, std::chrono::milliseconds most);
   /// Answers authentication requests, and calls `gone` for connections that have closed.
-  void look(const std::function<void(std::int32_t connection)>& gone);
+  void handle_events(const std::function<void(std::int32_t connection)>& gone);
 
   /// Receives a message with the routing id of its sender and the descriptor of its connection.
-  using Hear =
+  using OnMessage =
       std::function<void(const std::string& from, std::int32_t connection, const Message& message)>;
   /// Receives one message; returns false if none is waiting. Rejects a message that is invalid or
-  /// for which `hear` throws DataError.
-  bool receive(const Hear& hear);
+  /// for which `on_message` throws DataError.
+  bool receive(const OnMessage& on_message);
   /// Sends a message; returns false if the peer is no longer connected.
   bool send(const std::string& to, Message message, zmq::send_flags flags = zmq::send_flags::none);
   /// Rejects a sender: counts it, logs the reason, and sends the refusal.
-  void turn_away(const std::string& id, const char* reason, const std::string& name,
-                 Refusal refusal);
+  void reject(const std::string& id, const char* reason, const std::string& name, Refusal refusal);
 
   /// Counts a rejected consumer or message, and logs the first for each reason.
   void refuse(const std::string& reason, const std::string& detail);
@@ -85,7 +84,7 @@ class Door {
  private:
   void check_keys();
 
-  DoorOptions options_;
+  ListenOptions options_;
   SocketFile file_;
   zmq::socket_t key_requests_;  // requests of libzmq by ZAP
   zmq::socket_t socket_;

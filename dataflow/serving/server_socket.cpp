@@ -1,4 +1,4 @@
-#include "millrace/dataflow/serving/door.h"
+#include "millrace/dataflow/serving/server_socket.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -40,7 +40,7 @@ bool is_listened_at(const std::string& file) {
          ::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-zmq::socket_t listen(zmq::context_t& context, const DoorOptions& options) {
+zmq::socket_t listen(zmq::context_t& context, const ListenOptions& options) {
   const auto& endpoint = options.bind;
   if (!endpoint.starts_with("tcp://") && !endpoint.starts_with("ipc://"))
     throw ConfigError(fmt::format(
@@ -120,7 +120,7 @@ SocketFile::~SocketFile() {
     ::unlink(file_.c_str());
 }
 
-Door::Door(zmq::context_t& context, const DoorOptions& options)
+ServerSocket::ServerSocket(zmq::context_t& context, const ListenOptions& options)
     : options_(options),
       file_(options.bind),
       key_requests_(answer_key_requests(context)),
@@ -136,7 +136,7 @@ Door::Door(zmq::context_t& context, const DoorOptions& options)
   }
 }
 
-void Door::wait(int wake, std::chrono::milliseconds most) {
+void ServerSocket::wait(int wake, std::chrono::milliseconds most) {
   std::array<zmq::pollitem_t, 4> items = {{{socket_.handle(), 0, ZMQ_POLLIN, 0},
                                            {key_requests_.handle(), 0, ZMQ_POLLIN, 0},
                                            {events_.socket().handle(), 0, ZMQ_POLLIN, 0},
@@ -144,7 +144,7 @@ void Door::wait(int wake, std::chrono::milliseconds most) {
   zmq_poll(items.data(), static_cast<int>(items.size()), static_cast<long>(most.count()));
 }
 
-void Door::look(const std::function<void(std::int32_t)>& gone) {
+void ServerSocket::handle_events(const std::function<void(std::int32_t)>& gone) {
   check_keys();
   while (const auto event = events_.take()) {
     if (event->what == ZMQ_EVENT_DISCONNECTED)
@@ -159,7 +159,7 @@ void Door::look(const std::function<void(std::int32_t)>& gone) {
 }
 
 // ZAP 1.0 (rfc.zeromq.org/spec/27): libzmq asks whether an authenticated key may connect.
-void Door::check_keys() {
+void ServerSocket::check_keys() {
   for (Frames parts; receive_frames(key_requests_, parts);) {
     const auto text = [&](std::size_t k) { return k < parts.size() ? parts[k].to_string() : ""; };
     std::array<char, 41> key{};
@@ -179,7 +179,7 @@ void Door::check_keys() {
   }
 }
 
-bool Door::receive(const Hear& hear) {
+bool ServerSocket::receive(const OnMessage& on_message) {
   Frames frames;
   if (!receive_frames(socket_, frames)) return false;
   if (frames.size() < 2) return true;
@@ -187,16 +187,16 @@ bool Door::receive(const Hear& hear) {
   auto& body = frames[1];
   try {
     if (frames.size() > 2) throw DataError("message", "has more than one frame");
-    hear(from, body.get(ZMQ_SRCFD), decode(body.to_string_view(), "message"));
+    on_message(from, body.get(ZMQ_SRCFD), decode(body.to_string_view(), "message"));
   } catch (const DamagedMessage& problem) {  // the consumer may send hello again
-    turn_away(from, "damaged message", "unknown peer", {problem.what()});
+    reject(from, "damaged message", "unknown peer", {problem.what()});
   } catch (const DataError& problem) {
-    turn_away(from, "invalid message", "unknown peer", {problem.what(), true});
+    reject(from, "invalid message", "unknown peer", {problem.what(), true});
   }
   return true;
 }
 
-bool Door::send(const std::string& to, Message message, zmq::send_flags flags) {
+bool ServerSocket::send(const std::string& to, Message message, zmq::send_flags flags) {
   try {
     socket_.send(zmq::buffer(to), zmq::send_flags::sndmore);
   } catch (const zmq::error_t& problem) {
@@ -207,18 +207,18 @@ bool Door::send(const std::string& to, Message message, zmq::send_flags flags) {
   return true;
 }
 
-void Door::turn_away(const std::string& id, const char* reason, const std::string& name,
-                     Refusal refusal) {
+void ServerSocket::reject(const std::string& id, const char* reason, const std::string& name,
+                          Refusal refusal) {
   refuse(reason, fmt::format("{}: {}", name, refusal.why));
   send(id, std::move(refusal));
 }
 
-void Door::refuse(const std::string& reason, const std::string& detail) {
+void ServerSocket::refuse(const std::string& reason, const std::string& detail) {
   if (refused_[reason]++ == 0) log_warning("refused ({}): {}", reason, detail);
   refused_more_ = true;
 }
 
-std::string Door::take_refusals() {
+std::string ServerSocket::take_refusals() {
   if (!refused_more_) return {};
   refused_more_ = false;
   std::vector<std::string> all;
