@@ -1,5 +1,5 @@
-// Every detector must overfit two pictures; otherwise it cannot learn anything. Mask R-CNN has a
-// test of its own.
+// Every detector must overfit two images; otherwise it cannot learn anything. Mask R-CNN is tested
+// in overfit_test.cpp.
 #include "tests/end_to_end/training.h"
 
 namespace millrace::testing {

@@ -1,4 +1,4 @@
-// Checks that a configuration gives the same bytes for any number of data threads.
+// Checks that a configuration produces the same bytes for any number of data threads.
 #include <map>
 
 #include "tests/end_to_end/training.h"
@@ -19,7 +19,7 @@ std::string detections_of(const fs::path& output) {
   return all;
 }
 
-/// The final weights and all detections of a training.
+/// The final weights and all detections of a training run.
 struct Bytes {
   explicit Bytes(const fs::path& output)
       : weights(last_weights(output)), detections(detections_of(output)) {}
@@ -27,7 +27,7 @@ struct Bytes {
   std::string weights, detections;
 };
 
-TEST_F(Determinism, IgnoresThreadsAndEvaluationMode) {
+TEST_F(Determinism, IgnoresThreadCountAndEvaluationMode) {
   const auto data = make_data();
   const auto train = [&](const std::string& name, const Words& settings) {
     const auto output = in_folder(name);
@@ -56,7 +56,7 @@ TEST_F(Determinism, IgnoresThreadsAndEvaluationMode) {
     EXPECT_TRUE(six_steps(mode) == inline_mode) << mode;
 }
 
-TEST_F(Determinism, StopsAtReachedTargets) {
+TEST_F(Determinism, StopsRunWhenTargetsAreReached) {
   const auto data = make_data();
   const auto with = [&](const std::string& targets) {
     return trainer(on(

@@ -1,5 +1,5 @@
-// scripts/launch/elastic on hosts that fail and return: the training has used the same images and
-// has the same bytes as an undisturbed one.
+// Runs scripts/launch/elastic on hosts that fail and return: the training run uses the same images
+// and writes the same bytes as an undisturbed run.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -15,7 +15,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Hosts 0 to kTraining - 1 have a rank each; the last host has the launcher.
+/// Hosts 0 to kTraining - 1 run one rank each; the last host runs the launcher.
 constexpr int kTraining = 4;
 constexpr int kLauncher = kTraining;
 
@@ -36,13 +36,13 @@ class Elastic : public Mpirun {
     const auto serve = hosts_.on_host(host, {"python3", fs::absolute(kRsh), "serve"});
     on_[host] = std::make_unique<Served>(serve, in_folder("host-" + std::to_string(host)));
   }
-  /// Cuts a host off without closing its connections, and kills its processes.
+  /// Disconnects a host without closing its connections, and kills its processes.
   void turn_off(int host) {
     hosts_.link(host, false);
     on_.erase(host);
   }
 
-  /// Returns the command of a run with steps of four images.
+  /// Returns the command of a run. Callers set data.batch_size so that a step has four images.
   Words run(const std::string& output, const Words& more) const {
     return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly +
@@ -52,7 +52,7 @@ class Elastic : public Mpirun {
                   more);
   }
 
-  /// Starts the launcher with a training of unlimited length.
+  /// Starts the launcher with a training run of unlimited length.
   pid_t launch(const Words& more) const {
     const auto agent = "python3 " + fs::absolute(kRsh).string();
     Words command = {
@@ -66,7 +66,7 @@ class Elastic : public Mpirun {
   }
 
   std::string log() const { return read_text(in_folder("stderr")); }
-  /// Returns the number of occurrences of a text in the logs of the launcher and the ranks.
+  /// Returns the number of occurrences of a string in the logs of the launcher and the ranks.
   int times(const std::string& text) const {
     const auto all = log();
     int found = 0;
@@ -78,7 +78,7 @@ class Elastic : public Mpirun {
     std::error_code missing;
     return fs::read_symlink(in_folder("runs") / "maskrcnn-1" / "checkpoints" / "latest", missing);
   }
-  /// Returns the step of the first checkpoint that the log names as resumed; -1 if none.
+  /// Returns the step of the first checkpoint that the log reports as resumed; -1 if none.
   std::int64_t resumed_step() const {
     std::smatch found;
     const auto all = log();
@@ -90,7 +90,7 @@ class Elastic : public Mpirun {
     return json_lines(in_folder(output) / "maskrcnn-1" / "ledger.jsonl");
   }
 
-  /// Returns the processes of ranks on all hosts.
+  /// Returns the process ids of the ranks on all hosts.
   std::vector<pid_t> ranks_there() const {
     std::vector<pid_t> found;
     for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -103,7 +103,7 @@ class Elastic : public Mpirun {
     return found;
   }
 
-  /// Returns the image ids of each step in order. Expects every step once, from the first one on.
+  /// Returns the image ids of each step, in order. Expects each step exactly once, from step 1.
   std::vector<std::vector<std::int64_t>> images(const std::string& output) const {
     std::vector<std::vector<std::int64_t>> steps;
     for (const auto& line : ledger(output)) {
@@ -115,8 +115,8 @@ class Elastic : public Mpirun {
     return steps;
   }
 
-  /// Stops the launcher and compares the result with an undisturbed training of the same number of
-  /// steps by one process.
+  /// Stops the launcher and compares the result with an undisturbed one-process run of the same
+  /// number of steps.
   void expect_undisturbed(pid_t launcher) const {
     ::kill(launcher, SIGTERM);
     const auto end = finish(launcher);
@@ -134,7 +134,7 @@ class Elastic : public Mpirun {
       EXPECT_TRUE(read_text(disturbed / file) == read_text(whole / file)) << file;
   }
 
-  /// For this time, kills ranks, kills hosts or cuts them off, and restores them.
+  /// For the given time, kills ranks, kills or disconnects hosts, and restores them.
   void disturb_for(std::chrono::seconds time, unsigned seed) {
     const auto launcher = launch({"callbacks.checkpoint.every='2 steps'"});
     std::mt19937 random(seed);
@@ -143,7 +143,7 @@ class Elastic : public Mpirun {
     std::cout << "seed " << seed << ":";
     const auto end = std::chrono::steady_clock::now() + time;
     while (std::chrono::steady_clock::now() < end) {
-      // Usually after some progress of the training, sometimes while it starts.
+      // Usually waits for a new checkpoint first; sometimes ranks may still be starting.
       if (const auto before = saved(); below(4) > 0) {
         ASSERT_TRUE(comes_to([&] { return saved() != before; })) << log();
       }
@@ -162,7 +162,7 @@ class Elastic : public Mpirun {
         ::kill(ranks[below(ranks.size())], SIGKILL);
         std::cout << " rank";
       } else if (off.size() + cut.size() + 1 == kTraining) {
-        continue;  // the last host stays
+        continue;  // at least one host stays on
       } else if (act == 1) {
         turn_off(host);
         off.insert(host);
@@ -178,7 +178,7 @@ class Elastic : public Mpirun {
     std::cout << "\n";
     for (const int host : off) turn_on(host);
     for (const int host : cut) hosts_.link(host, true);
-    // All hosts rejoin.
+    // Waits until all hosts have rejoined.
     const auto last_ranks = [&] {
       const auto all = log();
       const auto last = all.rfind(" ranks on ");
@@ -197,15 +197,15 @@ class Elastic : public Mpirun {
 };
 
 TEST_F(Elastic, UsesEveryImageOnceDespiteFailures) {
-  // MILLRACE_ELASTIC_SECONDS and MILLRACE_ELASTIC_SEED set a longer time or another seed.
+  // MILLRACE_ELASTIC_SECONDS and MILLRACE_ELASTIC_SEED set a longer time or a different seed.
   const auto* seconds = std::getenv("MILLRACE_ELASTIC_SECONDS");
   const auto* seed = std::getenv("MILLRACE_ELASTIC_SEED");
   disturb_for(std::chrono::seconds(seconds ? std::stoi(seconds) : 90),
               seed ? static_cast<unsigned>(std::stoul(seed)) : 1);
 }
 
-/// The disk has only the checkpoint of the start, but another host has the memory checkpoint of a
-/// lost host.
+/// The disk has only the checkpoint saved at the start, but a surviving host holds the lost host's
+/// memory checkpoint.
 TEST_F(Elastic, ResumesFromMemoryOfAnotherHost) {
   const auto launcher =
       launch({"callbacks.checkpoint.every='1000 steps'", "callbacks.checkpoint.at_start=true",

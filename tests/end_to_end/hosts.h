@@ -1,4 +1,4 @@
-// Hosts that are network namespaces, each with a cable.
+// Simulates hosts by network namespaces, each with a virtual cable.
 #pragma once
 
 #include <unistd.h>
@@ -15,8 +15,8 @@ inline bool sh(const std::string& command) {
   return std::system((command + " 2>/dev/null").c_str()) == 0;
 }
 
-/// Creates hosts 0, 1, ... with the addresses 10.77.0.1, .2, ... at one switch, which is a
-/// namespace, too. The destructor removes them.
+/// Creates hosts 0, 1, ... with addresses 10.77.0.1, 10.77.0.2, ..., connected to one switch, which
+/// is a namespace too. The destructor removes them all.
 class Hosts {
  public:
   explicit Hosts(int count = 3) : count_(count) {
@@ -36,18 +36,20 @@ class Hosts {
     ASSERT_TRUE(
         sh("ip -n " + in(count_) + " link set p" + std::to_string(host) + (up ? " up" : " down")));
   }
-  /// Delays the packets of a host and loses some. Returns false if this kernel cannot do that.
+  /// Delays a host's packets and drops some. Returns false if the kernel does not support this.
   bool disturb(int host) const {
     return sh("ip netns exec " + in(host) +
               " tc qdisc add dev eth0 root netem delay 5ms 2ms loss 1%");
   }
   static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
-  /// Returns `command` run in the network of a host, with the processes of this machine.
+  /// Returns the command that runs `command` in a host's network, but among the processes of this
+  /// machine.
   Words beside(int host, Words command) const {
     command.insert(command.begin(), {"/usr/bin/env", "ip", "netns", "exec", in(host)});
     return command;
   }
-  /// Returns `command` run on a host with its own hostname, processes and memory (/dev/shm).
+  /// Returns the command that runs `command` on a host with its own hostname, processes and shared
+  /// memory (/dev/shm).
   Words on_host(int host, Words command) const {
     command.insert(
         command.begin(),

@@ -1,6 +1,6 @@
-// Hosts that are network namespaces, whose links are slow, lose packets and are cut: a consumer of
-// their data servers receives the same bytes, and ranks train as on one host and end if one of them
-// is cut off.
+// Hosts in network namespaces with slow, lossy and interrupted links: a consumer of their data
+// servers receives the same bytes; ranks on two hosts train as on one, and end if one host is
+// disconnected.
 #include "tests/end_to_end/hosts.h"
 #include "tests/cli/served.h"
 #include "tests/faults/mpirun.h"
@@ -10,7 +10,7 @@ namespace {
 
 using ServedHosts = Trainer;
 
-TEST_F(ServedHosts, KeepBytesWhenCutOff) {
+TEST_F(ServedHosts, SendSameBytesAfterReconnecting) {
   const Hosts hosts;
   if (!hosts.works()) GTEST_SKIP() << kNoHosts;
   if (!hosts.disturb(0) || !hosts.disturb(1))
@@ -45,8 +45,8 @@ TEST_F(ServedHosts, KeepBytesWhenCutOff) {
     ::sleep(static_cast<unsigned>(seconds));
     for (const auto host : which) hosts.link(host, true);
   };
-  // First both hosts are cut off, as soon as batches arrive; later each one, so that the other does
-  // the rest.
+  // First both hosts are disconnected, as soon as batches arrive; then one at a time, so that the
+  // other host serves the remaining batches.
   ASSERT_TRUE(comes_to_say(in_folder("stderr"), Hosts::address(0)));
   cut({0, 1}, 7);
   ::sleep(1);
@@ -57,18 +57,18 @@ TEST_F(ServedHosts, KeepBytesWhenCutOff) {
   EXPECT_THAT(served.err, ContainsRegex("10\\.77\\.0\\.[12]:5555[^\n]* 5 s"));
 }
 
-class RanksOfTwoHosts : public Mpirun {
+class RanksOnTwoHosts : public Mpirun {
  protected:
-  /// Returns the command of a run of a small model.
+  /// Returns the command of a training run with these settings.
   Words run(const std::string& output, const Words& overrides) const {
     return on(data_, {"run", "--out", in_folder(output)},
               kTrainOnly + Words{"train.threads=1", "train.epochs=100000"} + overrides);
   }
 
-  /// Starts the run with mpirun on host 0, as a rank on host 0 and one on host 1.
+  /// Starts mpirun on host 0, with one rank on host 0 and one on host 1.
   pid_t start_on(const Hosts& hosts, const Words& run) const {
-    // A replacement of ssh, which mpirun calls with a host's address and the command of its daemon
-    // there.
+    // Replaces ssh: mpirun calls it with a host's address and the command that starts its daemon on
+    // that host.
     const auto agent = in_folder("agent");
     std::string there;
     for (const auto& word : hosts.on_host(1, {"sh", "-c"})) there += "'" + word + "' ";
@@ -91,7 +91,7 @@ class RanksOfTwoHosts : public Mpirun {
   fs::path data_ = make_data();
 };
 
-TEST_F(RanksOfTwoHosts, TrainLikeOneHost) {
+TEST_F(RanksOnTwoHosts, TrainLikeOneHost) {
   const Hosts hosts;
   if (!hosts.works()) GTEST_SKIP() << kNoHosts;
   const auto weights = [&](const std::string& output) {
@@ -111,7 +111,7 @@ TEST_F(RanksOfTwoHosts, TrainLikeOneHost) {
   EXPECT_TRUE(weights("two") == weights("one"));
 }
 
-TEST_F(RanksOfTwoHosts, EndIfOneIsCutOff) {
+TEST_F(RanksOnTwoHosts, EndIfOneHostIsDisconnected) {
   const Hosts hosts;
   if (!hosts.works()) GTEST_SKIP() << kNoHosts;
   const auto job = start_on(hosts, run("runs", {"train.rank_timeout='5 seconds'"}));

@@ -1,4 +1,5 @@
-// A training killed at random times and resumed leaves the same bytes as an uninterrupted one.
+// A training run that is killed at random times and resumed writes the same bytes as an
+// uninterrupted run.
 #include <csignal>
 #include <random>
 
@@ -8,7 +9,7 @@
 namespace millrace::testing {
 namespace {
 
-class Kill : public Training {
+class KilledRun : public Training {
  protected:
   fs::path data_ = make_data();
 
@@ -30,7 +31,8 @@ class Kill : public Training {
            metrics_without_times(run / "metrics.jsonl");
   }
 
-  /// Kills trainings at `instants` random times and resumes each until it is done.
+  /// Kills training runs until `instants` kills at random times are done; resumes each run until it
+  /// ends.
   void kill_at(int instants, unsigned seed) const {
     const auto clock = [] { return std::chrono::steady_clock::now(); };
     const auto began = clock();
@@ -56,14 +58,14 @@ class Kill : public Training {
         ++kills;
         std::cout << " " << instant / 1000 << std::flush;
       }
-      ASSERT_TRUE(essence(output) == expected) << "training " << training << ", seed " << seed;
+      ASSERT_TRUE(essence(output) == expected) << "run " << training << ", seed " << seed;
       fs::remove_all(output);
     }
     std::cout << " ms\n";
   }
 };
 
-TEST_F(Kill, LeavesSameBytesAfterThirtyKills) { kill_at(30, 1); }
+TEST_F(KilledRun, WritesSameBytesAfterThirtyKills) { kill_at(30, 1); }
 
 }  // namespace
 }  // namespace millrace::testing

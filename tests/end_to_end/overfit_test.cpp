@@ -1,4 +1,4 @@
-// A model that cannot overfit two pictures cannot learn anything.
+// A model that cannot overfit two images cannot learn anything.
 #include "tests/end_to_end/training.h"
 
 namespace millrace::testing {

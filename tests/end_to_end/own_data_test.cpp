@@ -1,5 +1,5 @@
-// Forty real photos in the formats of other tools: `trainer init` on each, and its configuration
-// trains. Takes minutes, so it is labelled slow.
+// Forty real photos with labels in other tools' formats: `trainer init` reads each folder, and the
+// configuration that it writes trains. Takes minutes, so it is labelled slow.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kPhotos = 40, kSteps = 60;
 
-/// Makes a COCO folder with one split from photos with people, chairs and bottles.
+/// Makes a COCO folder with one split, from photos that show people, chairs or bottles.
 void make_forty(const fs::path& from, const fs::path& to) {
   const std::set<std::string> wanted = {"person", "chair", "bottle"};
   fs::create_directories(to / "images");
@@ -49,8 +49,8 @@ void make_forty(const fs::path& from, const fs::path& to) {
              {{"images", images}, {"annotations", annotations}, {"categories", categories}});
 }
 
-/// Returns the classes of a COCO folder by id, and calls `use(image, objects, classes)` for each
-/// image.
+/// Calls `use(image, objects, classes)` for each image of a COCO folder. Returns the class names by
+/// id.
 template <class Use>
 std::map<std::int64_t, std::string> each_image(const fs::path& coco, const Use& use) {
   const auto all = read_json(coco / "annotations.json");
@@ -85,7 +85,7 @@ void write_voc(const fs::path& coco, const fs::path& to) {
   });
 }
 
-/// Writes the labels as YOLO polygons: the first part of each object.
+/// Writes the labels as YOLO polygons; only the first part of each object.
 void write_yolo(const fs::path& coco, const fs::path& to) {
   fs::create_directories(to / "labels");
   fs::copy(coco / "images", to / "images");
@@ -132,7 +132,7 @@ void write_labelme(const fs::path& coco, const fs::path& to) {
 
 class OwnData : public Training, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(OwnData, TrainsFromFolderOfEachFormat) {
+TEST_P(OwnData, TrainsFromEachLabelFormat) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   const std::string format = GetParam();

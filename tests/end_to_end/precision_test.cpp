@@ -1,4 +1,4 @@
-// bf16 overfits two pictures like fp32. Takes minutes if the processor emulates bf16, so it is
+// bf16 overfits two images like fp32. Takes minutes if the processor emulates bf16, so it is
 // labelled slow.
 #include "tests/end_to_end/training.h"
 

@@ -20,10 +20,11 @@ class RanksRun : public Mpirun {
     std::string log;
   };
 
-  /// Returns settings with norms within an image, so that numbers of ranks differ only by rounding.
+  /// Returns settings with group norm, which normalises each image alone, so that results for
+  /// different numbers of ranks differ only by rounding.
   static Words group_norm() { return {"model.backbone.norm=gn", "model.fpn.norm=gn"}; }
 
-  /// Trains in steps of four images on `ranks` ranks, with grouping, flips and random sizes.
+  /// Trains on `ranks` ranks with four images per step, with grouping, flips and random sizes.
   Run train(int ranks, int steps, const std::string& name, const std::string& recipe,
             const Words& more = group_norm()) const {
     const auto output = in_folder(name);
@@ -53,7 +54,7 @@ class RanksRun : public Mpirun {
     return result;
   }
 
-  /// Compares the metrics of the first steps, except `besides`.
+  /// Compares the metrics of the first `steps` steps, except the metric `besides`.
   static void expect_alike(const Run& is, const Run& expected, std::size_t steps, double most_off,
                            const std::string& besides = "") {
     ASSERT_EQ(is.steps.size(), expected.steps.size());
@@ -71,8 +72,9 @@ class RanksRun : public Mpirun {
   }
 };
 
-/// With random weights some proposals tie except for rounding, so from the third step on other
-/// proposals are sampled. tests/models/ranks_test.cpp compares twenty steps without such ties.
+/// With random weights, some proposal scores differ only by rounding, so from the third step
+/// different proposals are sampled. tests/models/ranks_test.cpp compares twenty steps without such
+/// ties.
 TEST_F(RanksRun, MatchesOneProcess) {
   constexpr int kSteps = 6, kStepsAlike = 2;
   make_data();
@@ -88,9 +90,10 @@ TEST_F(RanksRun, MatchesOneProcess) {
   }
 }
 
-/// RetinaNet samples nothing by score, and steps this small do not amplify rounding, so different
-/// images would show at any step. The gradient's norm jumps where a ReLU is at zero.
-TEST_F(RanksRun, KeepsImagesWhenRanksChange) {
+/// RetinaNet does not sample by score, and a learning rate this small does not amplify rounding, so
+/// different images would show in any step. The gradient norm is not compared, since it jumps where
+/// the input of a ReLU is zero.
+TEST_F(RanksRun, UsesSameImagesIfRankCountChanges) {
   make_data();
   const auto recipe = "configs/retinanet.toml";
   auto small = group_norm();
@@ -103,9 +106,9 @@ TEST_F(RanksRun, KeepsImagesWhenRanksChange) {
   EXPECT_EQ(resumed.cursor, alone.cursor);
 }
 
-/// With random weights, batch norm amplifies rounding most; with statistics per rank, losses differ
-/// by tens of percent.
-TEST_F(RanksRun, WarnsAboutBatchNormPerRank) {
+/// With random weights, batch norm amplifies rounding the most, hence the wide tolerance; with
+/// statistics per rank, losses would differ by tens of percent.
+TEST_F(RanksRun, WarnsAboutPerRankBatchNorm) {
   make_data();
   const auto recipe = "configs/maskrcnn.toml";
   const auto alone = train(1, 2, "alone", recipe, {});

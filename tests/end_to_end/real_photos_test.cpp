@@ -1,4 +1,5 @@
-// Twenty real photos, overfitted from ImageNet weights. Takes minutes, so it is labelled slow.
+// Overfits twenty real photos, starting from ImageNet weights. Takes minutes, so it is labelled
+// slow.
 #include <iostream>
 
 #include "tests/end_to_end/training.h"
@@ -9,7 +10,8 @@ namespace {
 
 using RealPhotos = Training;
 
-/// Makes a COCO folder of the first `count` photos with 1 to 12 objects and no crowd.
+/// Makes a COCO folder of the first `count` photos that have 1 to 12 objects and no crowd
+/// annotation.
 void make_subset(const fs::path& from, const fs::path& to, std::size_t count) {
   auto all = read_json(from / "annotations" / "instances_train2017.json");
   Json images = Json::array(), annotations = Json::array();

@@ -2,7 +2,7 @@
 """Replaces ssh and sshd between hosts that are network namespaces of this machine:
 
   rsh.py serve           runs as the first process of a host
-  rsh.py HOST COMMAND    runs a command there; exit code of the command, or 255 = connection lost
+  rsh.py HOST COMMAND    runs a command there; returns its exit code, or 255 if disconnected
 """
 import socket
 import struct
@@ -31,7 +31,8 @@ def pump(read, write, close=lambda: None):
 
 
 def answer(connection):
-    """Sends frames: kind (1 = output, 2 = errors, 0 = exit code), number of bytes, bytes."""
+    """Runs the received command and sends frames: kind (0 = exit code, 1 = stdout, 2 = stderr),
+    number of bytes, bytes."""
     lock = threading.Lock()
 
     def send(kind, data):
@@ -82,4 +83,4 @@ if __name__ == "__main__":
     code = call(sys.argv[1], " ".join(sys.argv[2:]).encode())
     sys.stdout.flush()
     import os
-    os._exit(code if code >= 0 else 128 - code)  # without waiting for reading threads
+    os._exit(code if code >= 0 else 128 - code)  # without waiting for the reader threads

@@ -1,5 +1,5 @@
-// Trainings under mpirun with train.micro_batch, and their results, which must not depend on the
-// number of ranks.
+// Training runs under mpirun with train.micro_batch, and their results, which must not depend on
+// the number of ranks.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class SameBytes : public Mpirun {
     int steps = 4;
   };
 
-  /// Returns settings of small models on the sample data, evaluated after the last step.
+  /// Returns settings that train small models on the sample data and evaluate every two steps.
   Words on_samples(const Words& more = {}) const {
     return Words{setting("data.root", in_folder("data")), "data.short_side=[64, 96]",
                  "data.max_side=128", "callbacks.evaluate.every='2 steps'"} +

@@ -1,5 +1,5 @@
-// With train.micro_batch any number of ranks leaves the same bytes: every detector, optimizer and
-// precision, real photos, and ranks that are killed at random times. Takes minutes, so it is
+// With train.micro_batch, any number of ranks writes the same bytes: for every detector, optimizer
+// and precision, for real photos, and if ranks are killed at random times. Takes minutes, so it is
 // labelled slow.
 #include <iostream>
 #include <random>
@@ -12,8 +12,8 @@ namespace {
 
 class SameBytesAlways : public SameBytes {
  protected:
-  /// Runs a training whose ranks are killed at random times and resumed by another number of ranks,
-  /// until all steps are done.
+  /// Trains on ranks that are killed at random times; resumes on a random number of ranks until all
+  /// steps are done.
   std::vector<std::string> train_killed(const Recipe& recipe, const std::vector<int>& numbers,
                                         unsigned seed, double longest_s) const {
     const auto output = in_folder("killed-" + std::to_string(seed));
@@ -40,7 +40,7 @@ class SameBytesAlways : public SameBytes {
       std::cout << " " << ranks << " ranks killed after " << instant << " s" << std::endl;
       ::kill(child, SIGKILL);
       finish(child);
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks end after mpirun has ended
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // ranks may outlive mpirun briefly
     }
   }
 
@@ -57,7 +57,7 @@ class SameBytesAlways : public SameBytes {
   }
 };
 
-TEST_F(SameBytesAlways, WithEveryDetector) {
+TEST_F(SameBytesAlways, AreWrittenForEveryDetector) {
   make_data();
   for (const auto* name : {"maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"})
     expect_same({std::string("configs/") + name + ".toml", on_samples()}, {2, 4});
@@ -65,7 +65,7 @@ TEST_F(SameBytesAlways, WithEveryDetector) {
   expect_same({"configs/rtdetr.toml", on_samples({"data.short_side=96"})}, {4});
 }
 
-TEST_F(SameBytesAlways, WithEveryOptimizerAndPrecision) {
+TEST_F(SameBytesAlways, AreWrittenForEveryOptimizerAndPrecision) {
   make_data();
   for (const Words& settings : {Words{"optimizer.type='adamw'", "optimizer.lr=1e-3",
                                       "callbacks.validation_loss.every='2 steps'"},
@@ -78,13 +78,13 @@ TEST_F(SameBytesAlways, WithEveryOptimizerAndPrecision) {
   expect_same({"configs/maskrcnn.toml", on_samples({"train.micro_batch=2"})}, {2});
 }
 
-TEST_F(SameBytesAlways, AfterFiftyStepsOnRealPhotos) {
+TEST_F(SameBytesAlways, AreWrittenAfterFiftyStepsOnRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   expect_same(photos(), {2, 4, 8});
 }
 
-TEST_F(SameBytesAlways, AfterKillsWithOtherRanks) {
+TEST_F(SameBytesAlways, AreWrittenIfKilledAndResumed) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   auto recipe = photos();

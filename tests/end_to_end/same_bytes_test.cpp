@@ -1,5 +1,5 @@
-// The real executable under mpirun with train.micro_batch: any number of ranks leaves the same
-// bytes, also if another number resumes the run.
+// The real executable under mpirun with train.micro_batch: any number of ranks writes the same
+// bytes, also if the run is resumed on a different number of ranks.
 #include <utility>
 
 #include "tests/end_to_end/same_bytes.h"
@@ -7,15 +7,16 @@
 namespace millrace::testing {
 namespace {
 
-TEST_F(SameBytes, WithOneTwoAndFourRanks) {
+TEST_F(SameBytes, AreWrittenByOneTwoAndFourRanks) {
   make_data();
   expect_same({"configs/maskrcnn.toml",
                on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001"})},
               {2, 4});
 }
 
-/// A run's last step evaluates and records metrics, so every step does here.
-TEST_F(SameBytes, WhenOtherRanksResume) {
+/// A run evaluates and records metrics after its last step. Here it does so after every step, so
+/// that stopping early changes nothing.
+TEST_F(SameBytes, AreWrittenIfRankCountChangesOnResume) {
   make_data();
   Recipe recipe{
       "configs/retinanet.toml",
@@ -31,8 +32,8 @@ TEST_F(SameBytes, WhenOtherRanksResume) {
   EXPECT_TRUE(train(recipe, 4, "parts") == whole);
 }
 
-/// The test device, on which backward passes run on a thread of libtorch, as on a GPU.
-TEST_F(SameBytes, OnADevice) {
+/// Uses the test device, on which backward passes run on a libtorch thread, as on a GPU.
+TEST_F(SameBytes, AreWrittenOnADevice) {
   make_data();
   const auto recipe = [&](const Words& norms) {
     return Recipe{"configs/maskrcnn.toml",
@@ -43,8 +44,8 @@ TEST_F(SameBytes, OnADevice) {
   };
   expect_same(recipe({"model.backbone.norm='gn'", "model.fpn.norm='gn'"}), {2, 4});
 
-  // With sync_bn, a device can only wait for the statistics of other ranks, so each rank may have
-  // only one micro-batch.
+  // On a device, sync_bn can only sum statistics over ranks, not over micro-batches, so each rank
+  // may have only one micro-batch.
   const auto statistics = recipe({});
   const auto refused = trainer(command(statistics, 1, in_folder("refused")));
   EXPECT_EQ(refused.exit_code, 2);
@@ -53,7 +54,7 @@ TEST_F(SameBytes, OnADevice) {
   EXPECT_TRUE(train(statistics, 4, "4") == train(statistics, 4, "again"));
 }
 
-TEST_F(SameBytes, RejectsUnsupportedSettings) {
+TEST_F(SameBytes, RequireSupportedSettings) {
   make_data();
   const Recipe recipe{"configs/maskrcnn.toml", on_samples({"model.backbone.width=16"}), 12};
   const auto refusal = [&](int ranks, const Words& settings, const std::string& why) {

@@ -1,5 +1,5 @@
-// A training with batches from data servers ends with the weights of one that makes its own
-// batches, whatever happens to the servers.
+// A training run that receives its batches from data servers ends with the same weights as one that
+// makes its own batches, even if servers are killed.
 #include <memory>
 #include <random>
 
@@ -32,7 +32,7 @@ class ServedTraining : public Training {
   }
 };
 
-TEST_F(ServedTraining, KeepsWeightsWhenServersAreKilled) {
+TEST_F(ServedTraining, EndsWithSameWeightsIfServersAreKilled) {
   const auto here = successful(trainer(run_into("here")));
   ASSERT_FALSE(last_weights(in_folder("here")).empty());
 

@@ -1,4 +1,4 @@
-// Trainings that lose an image in every epoch, and the ways to compute their steps.
+// Training runs that lose an image in every epoch, and the ways to divide their steps.
 #pragma once
 
 #include "tests/end_to_end/training.h"
@@ -11,8 +11,8 @@ class ShortBatches : public Mpirun {
  protected:
   static constexpr int kImages = 8;  // per epoch, and per step unless one is lost
 
-  /// A training and the way its image is lost: by a broken file with data.on_error = "skip",
-  /// "replace" or "fail", or by a "filter" after `decode`.
+  /// A training run and how its image is lost: by a broken file with data.on_error = "skip",
+  /// "replace" or "fail", or by a "filter" stage after `decode`.
   struct Recipe {
     std::string detector, loss;
     int steps = 2;
@@ -58,7 +58,7 @@ class ShortBatches : public Mpirun {
       fs::resize_file(file, fs::file_size(file) / 2);
       return file;
     }
-    auto left = Json::array();  // leaves one tiny object of this image
+    auto left = Json::array();  // this image keeps only one tiny object
     bool has_one = false;
     for (auto& object : json["annotations"]) {
       if (object["image_id"] == image["id"]) {
@@ -101,7 +101,7 @@ class ShortBatches : public Mpirun {
             read_text(checkpoint / "optimizer.safetensors")};
   }
 
-  /// Expects the step to use the remaining images; the expected loss is that of the undivided
+  /// Expects each step to use the remaining images; the expected loss is that of the undivided
   /// batch.
   void expect_step(const Recipe& recipe, const Division& division) const {
     SCOPED_TRACE(recipe.detector + ", " + recipe.loss + ", " + ::testing::PrintToString(division));
@@ -109,7 +109,7 @@ class ShortBatches : public Mpirun {
     fs::remove_all(in_folder("run"));
     EXPECT_EQ(own.images, recipe.steps * (kImages - (recipe.loss == "replace" ? 0 : 1)));
     EXPECT_TRUE(std::isfinite(own.loss));
-    if (division.passes > 1) return;  // batch norm sees each pass by itself
+    if (division.passes > 1) return;  // batch norm normalises each pass separately
     const auto whole = train(recipe, {.accumulate = division.accumulate});
     fs::remove_all(in_folder("run"));
     EXPECT_NEAR(own.loss, whole.loss, 0.01 * whole.loss);

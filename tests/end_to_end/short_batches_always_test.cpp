@@ -1,5 +1,5 @@
-// Every detector, every way to lose an image, every way to compute a step. Takes minutes, so it is
-// labelled slow.
+// Combines every detector with every way to lose an image and every way to divide a step. Takes
+// minutes, so it is labelled slow.
 #include <tuple>
 
 #include "tests/end_to_end/short_batches.h"
@@ -7,8 +7,9 @@
 namespace millrace::testing {
 namespace {
 
-class EveryLoss : public ShortBatches,
-                  public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {
+class EveryWayToLoseImages
+    : public ShortBatches,
+      public ::testing::WithParamInterface<std::tuple<std::string, std::string>> {
  protected:
   static std::vector<Division> divisions() {
     std::vector<Division> all;
@@ -26,13 +27,13 @@ class EveryLoss : public ShortBatches,
 };
 
 INSTANTIATE_TEST_SUITE_P(
-    Everywhere, EveryLoss,
+    Everywhere, EveryWayToLoseImages,
     ::testing::Combine(::testing::Values("maskrcnn", "fasterrcnn", "cascadercnn", "retinanet",
                                          "yolox", "rtdetr"),
                        ::testing::Values("skip", "replace", "fail", "filter")),
     [](const auto& one) { return std::get<0>(one.param) + "_" + std::get<1>(one.param); });
 
-TEST_P(EveryLoss, TrainsWithRemainingImages) {
+TEST_P(EveryWayToLoseImages, TrainsWithRemainingImages) {
   const Recipe recipe{std::get<0>(GetParam()), std::get<1>(GetParam())};
   for (const auto& division : divisions())
     if (recipe.loss == "fail")

@@ -1,10 +1,10 @@
-// The real executable with a lost image: every way to compute a step uses the remaining images.
+// The real executable with a lost image: every way to divide a step uses the remaining images.
 #include "tests/end_to_end/short_batches.h"
 
 namespace millrace::testing {
 namespace {
 
-TEST_F(ShortBatches, TrainInMicroBatchesOfOneProcess) {
+TEST_F(ShortBatches, TrainInMicroBatchesOnOneRank) {
   expect_step({"maskrcnn", "skip"}, {.micro_batch = 2});
   expect_step({"retinanet", "filter"}, {.accumulate = 2, .micro_batch = 1});
 }
@@ -14,15 +14,15 @@ TEST_F(ShortBatches, TrainInMicroBatchesOnTwoRanks) {
   expect_step({"fasterrcnn", "skip"}, {.ranks = 2, .accumulate = 2, .micro_batch = 1, .passes = 2});
 }
 
-TEST_F(ShortBatches, StayFullWithReplacedImages) {
+TEST_F(ShortBatches, StayFullIfImagesAreReplaced) {
   expect_step({"retinanet", "replace"}, {.ranks = 2, .micro_batch = 2});
 }
 
-TEST_F(ShortBatches, FailIfImagesMustNotFail) {
+TEST_F(ShortBatches, AreErrorsIfNoImageMayBeSkipped) {
   expect_failure({"retinanet", "fail"}, {.ranks = 2, .micro_batch = 1});
 }
 
-TEST_F(ShortBatches, KeepBytesWithOtherThreads) {
+TEST_F(ShortBatches, GiveSameBytesForAnyThreadCount) {
   const Division division{.ranks = 2, .accumulate = 2, .micro_batch = 1};
   Recipe recipe{"maskrcnn", "skip"};
   const auto whole = train(recipe, division, "whole");

@@ -1,4 +1,4 @@
-// Trainings with the real executable, and their results.
+// Training runs of the real executable, and their results.
 #pragma once
 
 #include "tests/cli/trainer.h"
@@ -9,7 +9,7 @@ namespace millrace::testing {
 inline fs::path last_checkpoint(const fs::path& output) {
   fs::path newest;
   for (const auto& run : fs::directory_iterator(output)) {
-    if (!fs::exists(run.path() / "checkpoints")) continue;  // killed before the first one
+    if (!fs::exists(run.path() / "checkpoints")) continue;  // killed before its first checkpoint
     for (const auto& entry : fs::directory_iterator(run.path() / "checkpoints"))
       if (entry.is_directory() && !entry.is_symlink() && entry.path() > newest)
         newest = entry.path();
@@ -23,7 +23,7 @@ inline std::string last_weights(const fs::path& output) {
 
 class Training : public Trainer {
  protected:
-  /// Trains, then returns the scores of `eval` for the last checkpoint with the same settings.
+  /// Trains, runs `eval` on the last checkpoint with the same settings, and returns its scores.
   Json scores_after(const std::string& config, const Words& settings) const {
     const auto output = in_folder("runs");
     fs::remove_all(output);
@@ -35,7 +35,7 @@ class Training : public Trainer {
 
   static double ap(const Json& scores, const char* iou) { return scores[iou]["stats"][0]; }
 
-  /// Returns settings that overfit two pictures in `epochs` epochs.
+  /// Returns settings that overfit two images in `epochs` epochs.
   Words overfitting(int epochs) const {
     const auto data = in_folder("data");
     if (!fs::exists(data))

@@ -36,7 +36,7 @@ Seen& seen() {
   return *shared;
 }
 
-// The fault of this process.
+// The fault to inject into this process.
 std::atomic<FileFault> fault{FileFault::none};
 std::int64_t fails_at = 0;
 std::string below;  // with a trailing slash
@@ -50,7 +50,7 @@ bool can(Call call) {
       return false;
     case FileFault::enospc:
       return writes;
-    case FileFault::eintr:  // the standard library does not repeat its own calls
+    case FileFault::eintr:  // the standard library does not retry its own calls
       return call != Call::mkdir && call != Call::unlink && call != Call::list;
     case FileFault::emfile:
       return call == Call::open || call == Call::list || call == Call::create;
@@ -76,7 +76,7 @@ int error_number() {
   }
 }
 
-/// Returns true if this call fails: then errno is set, or the process is killed here.
+/// Returns true if this call must fail, and sets errno; kills the process if the fault is `kill`.
 bool fails(Call call, const char* path) {
   if (std::strncmp(path, below.c_str(), below.size()) != 0) return false;
   if (seen().calls.fetch_add(1) + 1 != fails_at) return false;
@@ -87,7 +87,7 @@ bool fails(Call call, const char* path) {
   return true;
 }
 
-/// Returns true if a call on the file open as `fd`, or on `name` relative to it, fails.
+/// Returns true if a call on the file open as `fd`, or on `name` relative to `fd`, must fail.
 bool fails(Call call, int fd, const char* name = nullptr) {
   if (!can(call)) return false;
   if (name && (name[0] == '/' || fd == AT_FDCWD)) return fails(call, name);
@@ -114,7 +114,7 @@ Function* original(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// Writes `bytes` bytes, or half of them, or none; `put(n)` writes the first n.
+/// Writes `bytes` bytes, half of them or none, depending on the fault; `put(n)` writes the first n.
 template <class Put>
 ssize_t write_or_fail(int fd, std::size_t bytes, Put put) {
   if (torn_fd >= 0 && fd == torn_fd) {

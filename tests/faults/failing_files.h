@@ -7,7 +7,7 @@
 
 namespace millrace::testing {
 
-/// The error of the call.
+/// How the call fails.
 enum class FileFault : int {
   none,
   eio,
@@ -21,8 +21,8 @@ enum class FileFault : int {
 
 const char* name_of(FileFault fault);
 
-/// From now on in this process, call number `at` of those below `folder` that can fail with `fault`
-/// fails. Calls count from 1; 0 = none fails.
+/// Makes one call of this process fail: number `at`, counted from 1, of the calls on files below
+/// `folder` that can fail with `fault`. 0 = no call fails.
 void fail_call(const std::filesystem::path& folder, FileFault fault, std::int64_t at);
 
 /// Returns the number of such calls made by the last process that called fail_call(), this one or a
@@ -32,7 +32,7 @@ std::int64_t calls_made();
 /// Returns the call that failed, such as "write /tmp/run/metrics.jsonl"; empty if none failed.
 std::string failed_call();
 
-/// Resets the counts of the process before. To be called before fail_call() in a child.
+/// Resets the counts of the previous process. Call it before a child calls fail_call().
 void forget_calls();
 
 }  // namespace millrace::testing

@@ -1,6 +1,7 @@
-// Any single call on a file of a run may fail, or the process may be killed there: the resumed run
-// leaves the files of an undisturbed run. MILLRACE_FAILING_FILES_SECONDS limits the time for a
-// sample of all calls; 0 = all calls. MILLRACE_FAILING_FILES_SEED selects another sample.
+// If any single call on a file of a run fails, or the process is killed at that call, the resumed
+// run ends with the files of an undisturbed run. MILLRACE_FAILING_FILES_SECONDS limits the time
+// spent on a random sample of the calls; 0 = all calls. MILLRACE_FAILING_FILES_SEED selects a
+// different sample.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr unsigned kHangs = 120;  // seconds; longer than any training takes
+constexpr unsigned kHangs = 120;  // seconds; longer than any run takes
 
 /// All callbacks that can run on generated data, each with output within four steps.
 const Declared kWriters = {
@@ -53,7 +54,7 @@ const Declared kWriters = {
 
 constexpr auto kEdit = R"({"after_step":2,"name":"optimizer.weight_decay","from":0.1,"to":0.0})";
 
-/// A run of four steps with an edit after the second.
+/// A run of four steps whose settings are edited after the second step.
 struct ShortRun {
   fs::path folder, log;
   Declared declared = kWriters;
@@ -63,13 +64,13 @@ struct ShortRun {
     write_file_atomically(folder / "edits.jsonl", std::string(kEdit) + "\n");
   }
 
-  /// Trains from the newest checkpoint in a child process in which a call on the run's files fails.
-  /// Returns its wait status.
+  /// Trains from the newest checkpoint, in a child process in which a call on the run's files
+  /// fails. Returns the child's wait status.
   int operator()(FileFault fault = FileFault::none, std::int64_t at = 0) const {
     return with_failing(folder, fault, at);
   }
 
-  /// Trains with a failing call on files below `where`.
+  /// Trains as above, with a failing call on the files below `where`.
   int with_failing(const fs::path& where, FileFault fault, std::int64_t at) const {
     forget_calls();
     const auto child = ::fork();
@@ -105,7 +106,7 @@ std::string rows_without_times(const fs::path& csv) {
   return text;
 }
 
-/// Returns a state file without values that depend on times: lengths of files and durations.
+/// Returns a state file without the values that depend on time: file lengths and durations.
 std::string state_without_times(const fs::path& file) {
   auto state = json::parse(read_file(file)).at("state");
   state.erase("callbacks");
@@ -115,7 +116,7 @@ std::string state_without_times(const fs::path& file) {
   return state.dump();
 }
 
-/// Returns the contents of a run's files that are equal in every run, by name.
+/// Returns the contents of those files of a run that are equal in every run, by name.
 std::map<std::string, std::string> promised(const fs::path& run) {
   std::map<std::string, std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(run)) {
@@ -138,8 +139,8 @@ std::map<std::string, std::string> promised(const fs::path& run) {
   return all;
 }
 
-/// Returns how the files of a run differ from those of an undisturbed one; empty = equal. A
-/// checkpoint that could not be removed and partial files are allowed.
+/// Returns how the files of a run differ from those of an undisturbed run; empty = equal. Partial
+/// files and a checkpoint that could not be removed are allowed.
 std::string difference(const std::map<std::string, std::string>& whole,
                        const std::map<std::string, std::string>& run) {
   std::string text;
@@ -160,7 +161,7 @@ struct Case {
   std::int64_t at;
 };
 
-/// Returns every call that can fail with every possible fault.
+/// Returns every combination of a call and a fault with which it can fail.
 std::vector<Case> all_cases(const Scratch& scratch) {
   std::vector<Case> cases;
   for (const auto fault : {FileFault::eio, FileFault::enospc, FileFault::eintr, FileFault::emfile,
@@ -174,14 +175,14 @@ std::vector<Case> all_cases(const Scratch& scratch) {
   return cases;
 }
 
-/// Runs a case and resumes it. Returns the error; empty = none.
+/// Runs a case and resumes the run. Returns a description of the failure; empty = none.
 std::string try_out(const Case& one, const ShortRun& run,
                     const std::map<std::string, std::string>& whole) {
   run.prepare();
   const auto status = run(one.fault, one.at);
   const auto call = failed_call();
   const auto what = fmt::format("call {} ({}: {}): ", one.at, name_of(one.fault), call);
-  if (call.empty()) return "";  // threads ran in another order with fewer calls
+  if (call.empty()) return "";  // threads ran in a different order, with fewer calls
   const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (!WIFEXITED(status) && !(killed && one.fault == FileFault::kill))
     return what + fmt::format("wait status {}", status);
@@ -196,7 +197,7 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   return text ? std::atoll(text) : otherwise;
 }
 
-TEST(FailingFiles, RepeatsInterruptedCalls) {
+TEST(FailingFiles, AreRetriedIfInterrupted) {
   const Scratch scratch;
   const auto touch = [&] {
     write_file_atomically(scratch / "whole", "1");
@@ -231,7 +232,7 @@ TEST(FailingFiles, RepeatsInterruptedCalls) {
   fail_call(scratch.path(), FileFault::none, 0);
 }
 
-TEST(FailingFiles, LeavesNoHalfLine) {
+TEST(FailingFiles, LeaveNoPartialLine) {
   const Scratch scratch;
   append_to(scratch / "lines", "one\n");
   fail_call(scratch.path(), FileFault::half_write, 1);
@@ -241,7 +242,7 @@ TEST(FailingFiles, LeavesNoHalfLine) {
   EXPECT_EQ(read_file(scratch / "lines"), "one\n");
 }
 
-TEST(FailingFiles, TrainsDespiteSharedMemoryFaults) {
+TEST(FailingFiles, DoNotStopTrainingInSharedMemory) {
   const Scratch scratch;
   const Declared kept = {
       {"log", "every = '1 steps'"}, {"checkpoint", "every = '1 steps'"}, {"memory_checkpoint", ""}};
@@ -261,7 +262,7 @@ TEST(FailingFiles, TrainsDespiteSharedMemoryFaults) {
     }
 }
 
-TEST(FailingFiles, ResumesToSameFiles) {
+TEST(FailingFiles, AreSameAfterResume) {
   const Scratch scratch;
   const ShortRun undisturbed{scratch / "whole", scratch / "log"};
   undisturbed.prepare();

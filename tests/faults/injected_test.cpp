@@ -1,5 +1,5 @@
-// Corrupted, dropped, duplicated and late messages of data servers change no byte; a rank that
-// delays the other ranks is named.
+// Corrupted, dropped, duplicated and delayed messages of data servers do not change the results; a
+// rank that delays the other ranks is reported.
 #include <sys/stat.h>
 
 #include <map>
@@ -11,9 +11,9 @@
 namespace millrace::testing {
 namespace {
 
-using Faulty = Mpirun;
+using FaultyNetwork = Mpirun;
 
-TEST_F(Faulty, NetworkKeepsWeights) {
+TEST_F(FaultyNetwork, DoesNotChangeWeights) {
   const auto data = make_data();
   const Words small = {"data.short_side=64", "data.max_side=96", "data.batch_size=1"};
   const auto train = [&](const std::string& runs, const Words& settings) {
@@ -37,7 +37,7 @@ TEST_F(Faulty, NetworkKeepsWeights) {
   EXPECT_GT(to_a.faults() + to_b.faults(), 0);
 }
 
-/// A training of two ranks with the real program.
+/// A training run on two ranks with the real program.
 class LateRanks : public Mpirun {
  protected:
   // Enough images that no image of the next epoch is prefetched while one is waited for.
@@ -54,7 +54,7 @@ class LateRanks : public Mpirun {
                                            "data.batch_size=1", "train.epochs=100000"}),
                  in_folder("log.out"), in_folder("log"), O_TRUNC);
   }
-  /// Waits until the status reports an exchange with a late rank for which `holds` is true.
+  /// Waits until the status reports an exchange with a late rank that satisfies `holds`.
   template <class Condition>
   bool reports_late(Condition holds) {
     return comes_to([&] {
@@ -68,7 +68,7 @@ class LateRanks : public Mpirun {
       return false;
     });
   }
-  /// Kills all processes of a training that hangs.
+  /// Kills all processes of a hanging training run.
   void kill_all(pid_t mpirun) const {
     ::kill(mpirun, SIGKILL);
     for (const auto* rank : {"rank-0.json", "rank-1.json"})
@@ -80,8 +80,8 @@ class LateRanks : public Mpirun {
 
 TEST_F(LateRanks, AreReportedWithTheirImage) {
   // Two images are replaced by pipes, so a rank that reads one waits until it is written. The first
-  // is written once a rank waits for it. At the second the training stops again, so that its events
-  // in between can be read.
+  // pipe is written once a rank waits for it. At the second pipe training waits again, so that the
+  // events recorded in between can be read.
   std::vector<fs::path> images;
   for (const auto& image : fs::directory_iterator(data_ / "train2017"))
     images.push_back(image.path());
@@ -111,7 +111,7 @@ TEST_F(LateRanks, AreReportedWithTheirImage) {
   {
     std::ofstream pipe(image, std::ios::binary);
     write_text(in_folder("photo"), photo);
-    fs::rename(in_folder("photo"), image);  // a second read gets a file
+    fs::rename(in_folder("photo"), image);  // a second read finds a regular file
     pipe << photo;
   }
   const auto came = [&](const Json& one) { return one["of"] == step && one["goes_on"] == false; };

@@ -1,4 +1,4 @@
-// Starts ranks with mpirun and checks that none is left.
+// Starts ranks with mpirun and checks that no rank is left running.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// Returns the hostname in names of ranks.
+/// Returns the hostname that rank names contain.
 inline std::string host() {
   std::string name(64, '\0');
   ::gethostname(name.data(), name.size() - 1);

@@ -1,8 +1,8 @@
-// faults_ranks FOLDER FAULT [STEPS]: one rank of a training of the fake detector, started by
-// mpirun. At its sixth step FAULT happens to the last rank: step, callback or data (an exception is
-// thrown there), kill, crash, stall, late (its data never arrives), none. slow: every rank is late
-// in some collective calls of MPI. Each rank writes its process id to FOLDER/pid-RANK, and its last
-// events to the place of a run's ranks.
+// faults_ranks FOLDER FAULT [STEPS]: one rank of a run that trains the fake detector, started by
+// mpirun. At its sixth step, FAULT happens to the last rank: step, callback or data (an exception
+// is thrown there), kill, crash, stall, late (its data never arrives) or none. slow: every rank is
+// late for some MPI collectives. Each rank writes its process id to FOLDER/pid-RANK, and its last
+// events where a run's ranks write theirs.
 #include <mpi.h>
 
 #include <csignal>

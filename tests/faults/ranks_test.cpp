@@ -1,5 +1,5 @@
-// Ranks that throw, are killed or hang: all ranks end, one reports the reason, and a resumed
-// training equals one that never failed.
+// If a rank throws, is killed or hangs, all ranks end, one reports the reason, and a resumed run
+// equals one that never failed.
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {
@@ -12,8 +12,8 @@ using ::testing::Not;
 
 constexpr int kRanks = 3;
 
-/// The recorded reason of a rank that waits for a dead one: mpirun ends it, or the rank times out
-/// first, at the sixth step.
+/// Matches the reason recorded by a rank that waits for a dead rank: mpirun ends it, or it times
+/// out first, at the sixth step.
 const auto is_of_one_that_waits = ::testing::AnyOf("SIGTERM", HasSubstr("step 6"));
 
 class Faults : public Mpirun {
@@ -41,7 +41,7 @@ class Faults : public Mpirun {
   std::string why(const std::string& run, int rank) const {
     return events(run, rank).at(0).at("args").at("why");
   }
-  /// Returns "KIND NAME" of the events that were active at that time.
+  /// Returns "KIND NAME" of each event that was active when the events were written.
   Words went_on(const std::string& run, int rank) const {
     Words names;
     for (const auto& event : events(run, rank))
@@ -51,7 +51,7 @@ class Faults : public Mpirun {
     return names;
   }
 
-  /// Returns a regular expression of a rank's name.
+  /// Returns a regular expression for a rank's name.
   static std::string rank_pattern(int number) {
     return "rank " + std::to_string(number) + " \\(" + host() + "\\)";
   }
@@ -61,8 +61,8 @@ class Faults : public Mpirun {
     return read_text(latest / "model.safetensors") + read_text(latest / "optimizer.safetensors");
   }
 
-  /// Expects the required end of a fault: a message, no process left, and bytes as if it had not
-  /// happened.
+  /// Expects a fault to end as required: with a message, no process left, and, once resumed, the
+  /// bytes of a run without the fault.
   void expect_end(const std::string& fault, const ::testing::Matcher<std::string>& message) const {
     const auto end = train("faulty", fault);
     EXPECT_NE(end.exit_code, 0);
@@ -86,7 +86,7 @@ TEST_F(Faults, ThrowingCallbackEndsAllRanks) {
                                        "[^\n]*'faulty'[^\n]*before_step[^\n]*fails on purpose"));
 }
 
-TEST_F(Faults, ThrowingDataEndAllRanks) {
+TEST_F(Faults, BrokenImageEndsAllRanks) {
   expect_end("data", HasSubstr(rank(2) + ": photo.jpg: not an image"));
 }
 
@@ -99,7 +99,7 @@ TEST_F(Faults, KilledRankEndsAllRanks) {
   EXPECT_FALSE(fs::exists(in_folder("faulty") / "events" / "rank-0002.json"));
 }
 
-TEST_F(Faults, CrashedRankLeavesItsEvents) {
+TEST_F(Faults, CrashedRankWritesItsEvents) {
   const auto end = train("crash", "crash");
   EXPECT_NE(end.exit_code, 0);
   EXPECT_THAT(what_is_left("crash"), ::testing::IsEmpty());
@@ -125,7 +125,7 @@ TEST_F(Faults, HangingRankEndsAllRanks) {
   }
 }
 
-TEST_F(Faults, LateRanksKeepTheBytes) {
+TEST_F(Faults, LateRanksDoNotChangeBytes) {
   for (const std::string name : {"slow", "none"}) {
     const auto end = train(name, name);
     ASSERT_EQ(end.exit_code, 0) << end.err;
@@ -134,7 +134,7 @@ TEST_F(Faults, LateRanksKeepTheBytes) {
 }
 
 /// A signal to mpirun reaches the ranks, which save and end.
-TEST_F(Faults, SavesAndResumesOnSignal) {
+TEST_F(Faults, SignalledRanksSaveAndResume) {
   const auto lines = [&] {
     const auto text = read_text(in_folder("stopped") / "metrics.jsonl");
     return std::ranges::count(text, '\n');
@@ -143,7 +143,8 @@ TEST_F(Faults, SavesAndResumesOnSignal) {
     fs::remove_all(in_folder("stopped"));
     fs::create_directory(in_folder("stopped"));
     const std::vector<std::string> arguments = {in_folder("stopped").string(), "none", "1000000"};
-    // mpirun kills ranks this number of seconds after it has forwarded a signal; one by default.
+    // The number of seconds after which mpirun kills the ranks once it has forwarded a signal; the
+    // default is one.
     const auto child = start_ranks(kRanks, MILLRACE_FAULTS_RANKS, arguments,
                                    {"--mca", "odls_base_sigkill_timeout", "2"});
     while (lines() < 5 && ::kill(child, 0) == 0) ::usleep(5'000);
@@ -155,7 +156,7 @@ TEST_F(Faults, SavesAndResumesOnSignal) {
         read_json(in_folder("stopped") / "checkpoints" / "latest" / "state.json").at("state");
     const auto step = state.at("step").get<int>();
     EXPECT_GE(step, 5);
-    // Compares with an uninterrupted training of the same number of steps.
+    // Compares with an uninterrupted run of the same number of steps.
     const auto until = std::to_string(step + 7);
     const auto train_on = [&](const std::string& run) {
       fs::create_directories(in_folder(run));

@@ -1,4 +1,4 @@
-// bench_scaled_runs with trainings started by mpirun.
+// Tests bench_scaled_runs, which starts its training runs with mpirun.
 #include "tests/faults/mpirun.h"
 
 namespace millrace::testing {

@@ -14,7 +14,8 @@ class RanksStatus : public Mpirun {
   fs::path data_ = make_data();
   fs::path run_ = in_folder("runs") / "maskrcnn-1";
 
-  /// Starts a training of two ranks with its output in other files than `trainer`'s.
+  /// Starts a training run on two ranks, whose output goes to different files from those of
+  /// `trainer`.
   pid_t train(const Words& more = {}) const {
     return spawn(
         Words{MILLRACE_MPIEXEC, "--oversubscribe", "-np", "2", MILLRACE_TRAINER} +
@@ -24,7 +25,7 @@ class RanksStatus : public Mpirun {
         in_folder("log.out"), in_folder("log"), O_TRUNC);
   }
 
-  /// Waits until the status fulfils the condition; the last status is kept.
+  /// Waits until the status satisfies the condition; last_ keeps the last status read.
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
@@ -34,7 +35,7 @@ class RanksStatus : public Mpirun {
       return condition();
     });
   }
-  /// Returns true if the last status shows this rank there: "exchange", "data", ...
+  /// Returns true if the last status reports that the rank is in `where`: "exchange", "data", ...
   bool is_in(std::size_t rank, const char* where) {
     return last_["ranks"][rank]["status"]["where"] == where;
   }
@@ -69,7 +70,7 @@ TEST_F(RanksStatus, NamesStoppedRank) {
   EXPECT_EQ(last_["ranks"][0]["answers"], true);
   EXPECT_EQ(last_["ranks"][0]["status"]["where"], "exchange");
   EXPECT_EQ(last_["ranks"][1]["answers"], false);
-  // The status shows the last values that it wrote and their age.
+  // The status shows the last values that the rank wrote, and their age.
   EXPECT_GE(last_["ranks"][1]["heard_s"], 0);
   EXPECT_GT(last_["ranks"][1]["status"]["memory_bytes"], 0);
 
@@ -79,7 +80,7 @@ TEST_F(RanksStatus, NamesStoppedRank) {
   EXPECT_EQ(finish(mpirun).exit_code, 3) << read_text(in_folder("log"));
 }
 
-// mpirun ends the other rank, which records that.
+// mpirun ends the other rank, which records the signal.
 TEST_F(RanksStatus, NamesCrashedRank) {
   const pid_t mpirun = train();
   ASSERT_TRUE(comes_to_be([&] {
@@ -99,7 +100,7 @@ TEST_F(RanksStatus, NamesRankOthersWaitFor) {
   for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.insert(image);
   fs::remove(*images.begin());
   ASSERT_EQ(::mkfifo(images.begin()->c_str(), 0600), 0);
-  // Without prefetching; otherwise the other rank might also reach the image with its only thread.
+  // With little prefetching; otherwise the other rank's only thread might also reach the image.
   const pid_t mpirun = train({"data.in_flight=4"});
   std::size_t late = 0;
   ASSERT_TRUE(comes_to_be([&] {
@@ -122,7 +123,7 @@ TEST_F(RanksStatus, NamesKilledRank) {
     return last_["state"] == "training" && last_["ranks"][1]["status"]["step"] >= 2;
   })) << last_
       << read_text(in_folder("log"));
-  // mpirun, which would end the other rank, is stopped meanwhile.
+  // mpirun is stopped first, since it would end the other rank.
   ASSERT_EQ(::kill(mpirun, SIGSTOP), 0);
   ::kill(last_["ranks"][1]["process"].get<pid_t>(), SIGKILL);
   EXPECT_TRUE(comes_to_be([&] { return last_["ranks"][1]["answers"] == false; })) << last_;
@@ -134,7 +135,7 @@ TEST_F(RanksStatus, NamesKilledRank) {
   EXPECT_THAT(verdict_, AllOf(HasSubstr(rank(1)), Not(HasSubstr(rank(0))))) << last_;
 }
 
-TEST_F(RanksStatus, ShowsRanksOfLastStart) {
+TEST_F(RanksStatus, ShowsRanksOfLastLaunch) {
   const auto words = [&](const std::string& steps, const Words& more) {
     return on(data_, Words{"run"} + more,
               kTrainOnly + Words{"data.short_side=64", "data.max_side=96", "train.epochs=100000",

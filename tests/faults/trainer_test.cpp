@@ -28,8 +28,7 @@ class TrainerRanks : public Mpirun {
     return command;
   }
 
-  /// Trains on two ranks, with a pipe without a writer in place of each of the first `count`
-  /// images.
+  /// Trains on two ranks, with the first `count` images replaced by pipes without a writer.
   Outcome train_with_pipes(std::size_t count) {
     std::set<fs::path> images;
     for (const auto& image : fs::directory_iterator(data_ / "train2017")) images.insert(image);
@@ -41,7 +40,7 @@ class TrainerRanks : public Mpirun {
                      run("runs", {"train.max_steps=40", "train.rank_timeout='10 seconds'",
                                   "callbacks.watchdog.after=\"3 seconds\""}));
     EXPECT_EQ(end.exit_code, 1);
-    // The watchdog names the stage and its image.
+    // The watchdog names the stage and the image.
     EXPECT_THAT(line_with(end.err, "stage 'decode'"), HasSubstr(data_.string())) << end.err;
     return end;
   }
@@ -122,8 +121,8 @@ TEST_F(TrainerRanks, RejectDifferentConfigurations) {
 TEST_F(TrainerRanks, EvaluateLikeOneProcess) {
   ASSERT_EQ(trainer(run("run")).exit_code, 0);
   const auto eval = [&](const std::string& out) {
-    // One thread each, as for ranks that share the cores, since the division of sums among threads
-    // affects rounding.
+    // One thread per process, like ranks that share the cores: rounding depends on how sums are
+    // divided among threads.
     return on(data_,
               {"eval", "--json", "--out", in_folder(out).string(), "--weights",
                (in_folder("run") / "maskrcnn-1" / "checkpoints" / "latest").string()},
@@ -141,7 +140,7 @@ TEST_F(TrainerRanks, EvaluateLikeOneProcess) {
 }
 
 TEST_F(TrainerRanks, EndIfOneImageNeverArrives) {
-  // The first timeout is that of the rank that waits for the image, or of the rank that waits for
+  // Either rank may time out first: the one that waits for the image, or the one that waits for
   // that rank.
   EXPECT_THAT(train_with_pipes(1).err, HasSubstr("train.rank_timeout"));
 }

@@ -6,7 +6,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The package, made once for all tests, and unpacked.
+/// The package, built once for all tests and unpacked.
 class Debian : public Trainer {
  protected:
   static void SetUpTestSuite() {
@@ -49,7 +49,7 @@ TEST_F(Debian, DependsOnLibrariesExceptLibtorch) {
   EXPECT_THAT(needs, Not(HasSubstr("torch")));
 }
 
-TEST_F(Debian, HasManPageCompletionsAndSchema) {
+TEST_F(Debian, ContainsManPageCompletionsAndSchema) {
   for (const auto* name :
        {"bin/trainer", "bin/trainer-torch", "lib/millrace/image_readers.so",
         "share/man/man1/trainer.1.gz", "share/bash-completion/completions/trainer",
@@ -71,7 +71,7 @@ TEST_F(Debian, ContainsNoLocalPath) {
     const auto text = read_text(entry.path());
     for (const auto& folder :
          {fs::current_path().string(), std::string(MILLRACE_BUILD), std::string(LIBTORCH)})
-      EXPECT_EQ(text.find(folder), std::string::npos) << entry.path() << " names " << folder;
+      EXPECT_EQ(text.find(folder), std::string::npos) << entry.path() << " contains " << folder;
   }
 }
 

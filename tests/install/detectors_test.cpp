@@ -1,5 +1,5 @@
-// The detectors of plugins/, built by their own CMakeLists from the installed package alone,
-// compute the same as the installed ones.
+// The detectors of plugins/, built by their own CMakeLists from the installed package alone, train
+// like the installed plug-ins.
 #include "tests/install/installed.h"
 #include "tests/support/json_lines.h"
 
@@ -32,7 +32,7 @@ class Detectors : public Installed, public ::testing::WithParamInterface<std::st
   }
 };
 
-TEST_P(Detectors, BuiltAloneTrainTheSame) {
+TEST_P(Detectors, TrainTheSameIfBuiltAlone) {
   const auto name = GetParam();
   const auto done = build_copy(fs::path("plugins") / name);
   ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
@@ -41,7 +41,7 @@ TEST_P(Detectors, BuiltAloneTrainTheSame) {
   EXPECT_EQ(losses((built(name) / (name + ".so")).string(), "built"), shipped);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Detectors, ::testing::Values("rtdetr", "yolox"),
+INSTANTIATE_TEST_SUITE_P(Plugins, Detectors, ::testing::Values("rtdetr", "yolox"),
                          [](const auto& tested) { return tested.param; });
 
 }  // namespace

@@ -9,8 +9,8 @@ using ::testing::HasSubstr;
 
 class Examples : public Installed {
  protected:
-  /// Builds an example and runs its own test; `trainer list` must then show the component `brings`
-  /// as the plug-in's.
+  /// Builds an example and runs its own test; `trainer list` must then show that the plug-in
+  /// provides the component `brings`.
   void build_and_run(const std::string& name, const std::string& kind, const std::string& brings) {
     const auto done = build_copy(fs::path("examples") / name);
     ASSERT_EQ(done.exit_code, 0) << done.out << done.err;
@@ -79,8 +79,8 @@ TEST_F(Examples, PublicHeadersCompileAlone) {
   EXPECT_EQ(installed({"list", "--plugin", plugin}).exit_code, 0);
 }
 
-// An edited header, in the installation and as a copy earlier in the include path.
-TEST_F(Examples, RejectsPluginOfOtherHeaders) {
+// Edits a header: in the installation, and in a copy earlier in the include path.
+TEST_F(Examples, RejectPluginBuiltFromDifferentHeaders) {
   const auto header = prefix() / "include/millrace/dataflow/detection/transforms.h";
   const auto original = read_text(header);
   const auto expect_refused = [&](const fs::path& edited) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of public headers in docs/plugins.md as one source file.
+"""Writes the examples for public headers in docs/plugins.md to one source file.
 
 usage: header_examples.py ROOT OUT.cpp
 

@@ -19,8 +19,7 @@ class Installed : public Trainer {
     return run(prefix() / "bin/trainer", std::move(arguments));
   }
 
-  /// Copies a folder out of the repository, so that it cannot find other files there, and builds
-  /// it.
+  /// Copies a folder out of the repository, so that it cannot use other files there, and builds it.
   Outcome build_copy(const fs::path& folder) const {
     const auto name = folder.filename().string();
     fs::copy(folder, in_folder(name), fs::copy_options::recursive);

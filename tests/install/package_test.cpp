@@ -1,4 +1,4 @@
-// Contents of an installation, and that it can be moved.
+// Checks the contents of an installation, and that it can be moved.
 #include "tests/install/installed.h"
 
 namespace millrace::testing {
@@ -34,7 +34,7 @@ TEST_F(Package, ContainsProgramsHeadersAndRecipes) {
     EXPECT_FALSE(fs::exists(prefix() / file)) << file;
 }
 
-TEST_F(Package, BuildIdFollowsDeclarations) {
+TEST_F(Package, BuildIdDependsOnDeclarations) {
   fs::create_directory(in_folder("first"));
   fs::create_directory(in_folder("second"));
   const auto build_id = [&](const std::string& header, const std::string& folder = "second") {

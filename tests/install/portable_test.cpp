@@ -9,7 +9,7 @@ namespace {
 constexpr std::uintmax_t kMostBytes = 60 << 20;
 constexpr auto kConfig = "/package/share/millrace/configs/maskrcnn.toml";
 
-/// The package, made once for all tests and unpacked into a root folder of its own.
+/// The package, built once for all tests and unpacked into a root folder of its own.
 class Portable : public Trainer {
  protected:
   static void SetUpTestSuite() {
@@ -39,8 +39,8 @@ class Portable : public Trainer {
 
   static fs::path root() { return made_->path() / "root"; }
 
-  /// Runs the packaged `trainer` in the bare root, with the folder `data` of this test as /data and
-  /// the build's libtorch as /torch.
+  /// Runs the packaged `trainer` in the bare root, where the folder `data` of this test is mounted
+  /// as /data and the build's libtorch as /torch.
   Outcome bare(const Words& arguments, const std::string& environment = "LIBTORCH=/torch",
                const Words& program = {"/package/bin/trainer"}) const {
     fs::create_directories(in_folder("data"));
@@ -54,7 +54,7 @@ class Portable : public Trainer {
     return run("/usr/bin/unshare", {"--mount", "--map-root-user", "/bin/sh", "-c", line});
   }
 
-  /// Returns a command on `kConfig` with a small, fast model on /data/set.
+  /// Returns a command with settings for a small, fast model on /data/set.
   static Words small(const Words& command, const Words& overrides = {}) {
     return with_settings(command,
                          Words{"data.root=/data/set", "data.short_side=96", "data.max_side=160",
@@ -84,7 +84,7 @@ TEST_F(Portable, ContainsNoLocalPath) {
     const auto text = read_text(file.path());
     for (const auto& folder :
          {fs::current_path().string(), std::string(MILLRACE_BUILD), std::string(LIBTORCH)})
-      EXPECT_EQ(text.find(folder), std::string::npos) << file.path() << " names " << folder;
+      EXPECT_EQ(text.find(folder), std::string::npos) << file.path() << " contains " << folder;
   }
 }
 
@@ -112,7 +112,7 @@ TEST_F(Portable, TrainsAndPredictsWithGivenLibtorch) {
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
   successful(bare(small({"run", kConfig}, Words{"train.max_steps=3"} + kTrainOnly)));
 
-  // With images other than JPEGs.
+  // Predicts on images that are not JPEGs.
   fs::create_directories(in_folder("data/pictures"));
   for (const auto* file : {"png/other/rgb_8.png", "webp/other/lossy.webp", "tif/other/rgb_lzw.tif"})
     fs::copy_file(fs::path("tests/dataflow/pictures") / file,
@@ -121,9 +121,9 @@ TEST_F(Portable, TrainsAndPredictsWithGivenLibtorch) {
                          "/data/runs/maskrcnn-1/checkpoints/latest", "--out", "/data/found"})));
 }
 
-TEST_F(Portable, TrainsWithOwnMpirun) {
+TEST_F(Portable, TrainsWithPackagedMpirun) {
   successful(bare({"sample", "--out", "/data/set", "--train", "8", "--val", "4"}));
-  // The variables that bin/mpirun, a shell script, sets.
+  // The variables that the shell script bin/mpirun sets; the bare root has no shell.
   const std::string mpi = "/package/lib/openmpi";
   const auto environment =
       "LIBTORCH=/torch OMPI_ALLOW_RUN_AS_ROOT=1 HOME=/tmp "
@@ -149,9 +149,9 @@ TEST_F(Portable, ReportsMissingLibtorch) {
   EXPECT_THAT(nowhere.err, HasSubstr("lib/libtorch_cpu.so"));
 }
 
-// In the documented search order: LIBTORCH, beside the package, python3's. The first two give the
-// same error for a wrong version.
-TEST_F(Portable, RejectsOtherLibtorchVersion) {
+// Libraries are tried in the documented order: LIBTORCH, beside the package, python3's. The first
+// two report a wrong version with the same error.
+TEST_F(Portable, RejectsWrongLibtorchVersion) {
   make_torch(in_folder("data/old"), "2.9.1+cu128");
   const auto old = bare({"doctor", "x.toml"}, "LIBTORCH=/data/old");
   expect_error(old, 1, "LIBTORCH=/data/old");
@@ -164,7 +164,7 @@ TEST_F(Portable, RejectsOtherLibtorchVersion) {
 }
 
 TEST_F(Portable, FindsPythonsTorch) {
-  // Outside of the bare root, which has no shell.
+  // Runs outside the bare root, which has no shell.
   fs::create_directories(in_folder("bin"));
   fs::create_directory_symlink(LIBTORCH, in_folder("torch"));
   write_text(in_folder("bin/python3"), "#!/bin/sh\necho " + in_folder("torch").string() + "\n");

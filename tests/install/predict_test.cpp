@@ -1,4 +1,5 @@
-// The component `predict` alone, in a new folder: programs in C, C++ and Python detect with it.
+// Only the component `predict`, installed and moved: programs in C, C++ and Python detect objects
+// with it.
 #include <algorithm>
 
 #include "tests/models/predict/trained.h"
@@ -11,7 +12,7 @@ class InstalledPredict : public Trained {
   InstalledPredict() {
     successful(
         run(CMAKE, {"--install", MILLRACE_BUILD, "--prefix", prefix(), "--component", "predict"}));
-    // Moved away from where it was installed.
+    // Moved, so that files at the install prefix cannot be used.
     fs::rename(prefix(), in_folder("moved"));
     photos_ = make_photos();
     weights_ = train("configs/maskrcnn.toml");
@@ -34,7 +35,8 @@ class InstalledPredict : public Trained {
     successful(run(CMAKE, {"--build", to}));
   }
 
-  /// Returns "NAME SCORE at X1 Y1 X2 Y2" for each object of image `id`, each line after `indent`.
+  /// Returns a line "NAME SCORE at X1 Y1 X2 Y2" for each object of image `id`; each line begins
+  /// with `indent`.
   std::string lines_of(int id, const std::string& indent = "") const {
     std::string text;
     for (const auto& one : detections_) {
@@ -54,7 +56,7 @@ class InstalledPredict : public Trained {
   std::map<int, std::string> names_;
 };
 
-TEST_F(InstalledPredict, ContainsLibraryWithoutProgram) {
+TEST_F(InstalledPredict, ContainsLibraryButNoProgram) {
   for (const auto* file :
        {"lib/libmillrace_predict.so", "lib/millrace/image_readers.so", "include/millrace_predict.h",
         "include/millrace/models/predict/predictor.h", "lib/cmake/millrace/millraceConfig.cmake"})
@@ -119,7 +121,7 @@ int main(int, char** argv) try {
               StartsWith("not an image: " + in_folder("absent.jpg").string()));
 }
 
-TEST_F(InstalledPredict, BuildsProgramOfPage) {
+TEST_F(InstalledPredict, BuildsProgramFromDocumentation) {
   const auto page = read_text("docs/predict.md");
   const auto snippet = [&](const std::string& language) {
     const auto fence = "```" + language + "\n";

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the parts of scripts/launch/kubernetes.yaml fit together, and prints the two command
-lines of the trainer in it as JSON: {"run": [...], "serve": [...]}. The schema of the cluster is
-not checked."""
+"""Checks that the parts of scripts/launch/kubernetes.yaml are consistent, and prints its two
+trainer command lines as JSON: {"run": [...], "serve": [...]}. Does not check the file against the
+Kubernetes schema."""
 import json
 import pathlib
 import sys
@@ -17,7 +17,7 @@ service = kinds["v1", "Service"]
 
 
 def container(template):
-    """Returns the only container of a pod, whose mounts must be volumes of the pod."""
+    """Returns a pod's only container; its mounts must be volumes of the pod."""
     spec = template["template"]["spec"]
     (only,) = spec["containers"]
     assert {m["name"] for m in only.get("volumeMounts", [])} <= {v["name"]
@@ -26,7 +26,7 @@ def container(template):
 
 
 def share(path):
-    """Returns the path in this repository of a file of the image."""
+    """Returns the repository path of a file in the container image."""
     return path.replace("/opt/millrace/share/millrace/launch",
                         "scripts/launch").replace("/opt/millrace/share/millrace/", "")
 

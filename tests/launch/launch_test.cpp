@@ -1,5 +1,4 @@
-// The launchers with the real mpirun, and a program in place of the trainer that reports its
-// arguments.
+// Runs the launchers with the real mpirun and a substitute trainer that records its arguments.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -25,7 +24,7 @@ class Launch : public Trainer {
     if (std::system("command -v mpirun >/dev/null") != 0) GTEST_SKIP() << "mpirun not found";
   }
 
-  /// Replaces the trainer by this script.
+  /// Replaces the trainer with this script.
   void use(const std::string& script) const {
     const auto file = in_folder("trainer");
     write_text(file, "#!/bin/bash\n" + script);
@@ -35,8 +34,9 @@ class Launch : public Trainer {
 
   std::string said(const std::string& name) const { return read_text(in_folder(name)); }
 
-  /// Returns the script of a rank that takes two seconds to save after the signal, and ends
-  /// together with all other ranks, like a training. When one rank ends, mpirun kills the rest.
+  /// Returns the script of a rank that takes two seconds to save after the signal, then ends
+  /// together with all other ranks, as in a training run. When one rank ends, mpirun kills the
+  /// rest.
   std::string saves_with_all(int ranks) const {
     const auto file = [&](const std::string& name) { return in_folder(name).string(); };
     return "trap 'sleep 2; echo saved > " + file("said") + ".$OMPI_COMM_WORLD_RANK; until [ $(ls " +
@@ -79,7 +79,7 @@ TEST_F(Launch, PassesArgumentsToEachRank) {
   for (const auto* rank : {"said.0", "said.1"}) EXPECT_EQ(said(rank), "run a b.toml --resume\n");
 }
 
-TEST_F(Launch, LeavesBindingToRanks) {
+TEST_F(Launch, LeavesCpuBindingToRanks) {
   use("taskset -cp $$ | sed 's/.*: //' > " + in_folder("said").string() + ".$OMPI_COMM_WORLD_RANK");
   ASSERT_EQ(run("scripts/launch/mpi", {"-n", "2", "--", "run", "x"}).exit_code, 0);
   EXPECT_EQ(said("said.0"), said("said.1"));
@@ -131,7 +131,8 @@ TEST_F(Launch, RejectsSageMakerJobWithoutConfig) {
   EXPECT_THAT(end.err, HasSubstr("'config'"));
 }
 
-/// A launcher with four slots, whose trainer has steps of eight images and runs `script` as a rank.
+/// A launcher with four slots. The substitute trainer reports data.batch_size = 2, that is, eight
+/// images per step, and runs `script` as each rank.
 class ElasticLaunch : public Launch {
  protected:
   void use(const std::string& script) const {
@@ -158,7 +159,7 @@ TEST_F(ElasticLaunch, PassesArgumentsAndBatchSize) {
 }
 
 /// The first rank fails four times, each time after it has reported progress.
-TEST_F(ElasticLaunch, RetriesWhileStepsProgress) {
+TEST_F(ElasticLaunch, RetriesWhileStepsAdvance) {
   const auto tries = in_folder("tries").string(), done = in_folder("done").string();
   use("if [ $OMPI_COMM_WORLD_RANK != 0 ]; then until [ -e " + done +
       " ]; do sleep 0.1; done; exit; fi\necho x >> " + tries + "\ntries=$(wc -l < " + tries +
@@ -189,7 +190,7 @@ TEST_F(ElasticLaunch, DoesNotRetryWrongConfiguration) {
 TEST_F(ElasticLaunch, SavesAndEndsOnSignal) {
   use(saves_with_all(4));
   const auto launcher = start("scripts/launch/elastic", command());
-  // A rank that cannot save yet would be ended by the signal.
+  // The signal would kill a rank that has not installed its handler yet.
   for (const auto* rank : {"ready.0", "ready.1", "ready.2", "ready.3"})
     while (!fs::exists(in_folder(rank))) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ::kill(launcher, SIGTERM);
@@ -200,7 +201,7 @@ TEST_F(ElasticLaunch, SavesAndEndsOnSignal) {
 }
 
 /// If the launcher is killed, its guard ends the ranks.
-TEST_F(ElasticLaunch, LeavesNoRankWhenKilled) {
+TEST_F(ElasticLaunch, EndsRanksIfKilled) {
   use("echo $$ > " + in_folder("pid").string() + ".$OMPI_COMM_WORLD_RANK\nsleep 600");
   const auto launcher = start("scripts/launch/elastic", command());
   while (said("pid.0").empty() || said("pid.3").empty())
@@ -217,7 +218,7 @@ TEST_F(ElasticLaunch, RejectsMissingHosts) {
   EXPECT_THAT(end.err, AllOf(HasSubstr("--np"), HasSubstr("--hosts")));
 }
 
-/// Slurm's commands, replaced by programs that record their arguments.
+/// Replaces Slurm's commands with programs that record their arguments.
 class Slurm : public Launch {
  protected:
   void SetUp() override {
@@ -263,11 +264,11 @@ TEST_F(Slurm, RequeuesOnlyStoppedJobs) {
   }
 }
 
-TEST_F(Slurm, ServesDataFromSecondComponent) {
+TEST_F(Slurm, ServesDataFromSecondJobComponent) {
   setenv("SLURM_JOB_NODELIST_HET_GROUP_1", "data-[1-2]", 1);
   setenv("MILLRACE_KEYS", in_folder("").c_str(), 1);
   EXPECT_EQ(run("scripts/launch/slurm.sbatch", {"a.toml"}).exit_code, 0);
-  // Servers are started in parallel with the training, so their call may be recorded later.
+  // Servers are started in parallel with the trainer, so their call may be recorded later.
   while (said("calls").find("serve") == std::string::npos)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const auto keys = fs::canonical(in_folder("")).string();
@@ -282,7 +283,7 @@ TEST_F(Slurm, ServesDataFromSecondComponent) {
                 keys + "/trainer.key'"));
 }
 
-/// The nodes of the job are listed and reached by Slurm's own commands.
+/// The job's nodes are listed and reached with Slurm's own commands.
 TEST_F(Slurm, TrainsOnAvailableNodes) {
   tool("scontrol", "echo localhost");
   const auto file = in_folder("trainer");
@@ -322,7 +323,7 @@ TEST_F(Launch, KubernetesYamlIsConsistent) {
   }
 }
 
-TEST(Launchers, ParseAsShell) {
+TEST(Launchers, AreValidShellScripts) {
   EXPECT_EQ(std::system("for f in scripts/launch/mpi scripts/launch/sagemaker "
                         "scripts/launch/slurm.sbatch scripts/docker/*; do "
                         "bash -n $f || exit 1; done"),

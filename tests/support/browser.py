@@ -1,4 +1,4 @@
-"""A page in headless Chromium, driven over its debugging pipe: no driver, no network."""
+"""Drives headless Chromium through its debugging pipe, without a driver program or a network."""
 
 import base64
 import fcntl
@@ -20,12 +20,12 @@ KEYS = {"Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "Arro
 
 
 def program() -> str | None:
-    """Chromium's path, if it is installed."""
+    """Returns the path of Chromium; None if it is not installed."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Browser:
-    """One page at a time. Collects what the console and the network would have shown."""
+    """Shows one page at a time. Records its errors and warnings and the URLs that it requests."""
 
     def __init__(self) -> None:
         found = program()
@@ -71,7 +71,7 @@ class Browser:
         self.folder.cleanup()
 
     def call(self, method: str, **params: Any) -> Json:
-        """Sends a command and returns its result; notes events that come before it."""
+        """Sends a command and returns its result; records the events received before the result."""
         number = next(self.numbers)
         message: Json = {"id": number, "method": method, "params": params}
         if self.session:
@@ -111,7 +111,7 @@ class Browser:
 
     def open(self, file: pathlib.Path, width: int = 1200, height: int = 900, dark: bool = False,
              scripts: bool = True, media: str = "") -> None:
-        """Loads a file and waits for it."""
+        """Loads a file and waits until the page is loaded."""
         self.problems, self.requests, self.loaded = [], [], False
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
@@ -123,7 +123,7 @@ class Browser:
             self.note(self.next_message())
 
     def evaluate(self, expression: str) -> Any:
-        """The value of a JavaScript expression after the next frame."""
+        """Returns the value of a JavaScript expression after the next frame."""
         wrapped = ("new Promise(done => requestAnimationFrame(() => setTimeout(() => done("
                    f"{expression}))))")
         answer = self.call("Runtime.evaluate", expression=wrapped, awaitPromise=True,

@@ -5,7 +5,7 @@
 
 namespace millrace::testing {
 
-/// Inserts an EXIF segment with this orientation into a JPEG.
+/// Returns the JPEG with an EXIF segment that has this orientation.
 inline std::string turned(const std::string& jpeg, char orientation) {
   using namespace std::string_literals;
   const auto exif =

@@ -1,4 +1,5 @@
-// A training whose steps take microseconds: a detector with two parameters on generated numbers.
+// A training run whose steps take microseconds: a detector with two parameters, on generated
+// numbers.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -18,8 +19,8 @@
 
 namespace millrace::testing {
 
-/// Fits weight . x + bias to noisy numbers. The noise depends on seed and step, like the draws of a
-/// sampler.
+/// Fits weight . x + bias to noisy numbers. The noise depends only on seed and step, like a
+/// sampler's random draws.
 class LineDetector : public Detector {
  public:
   LineDetector()
@@ -169,7 +170,7 @@ struct LambdaCallback final : Callback, PublishesMetrics, ReadsMetrics {
   }
 };
 
-/// Trains with a LambdaCallback, from the newest checkpoint in the plan's folder if there is one.
+/// Trains with a LambdaCallback; resumes from the newest checkpoint in the plan's folder, if any.
 inline TrainEnd train(const TrainPlan& plan, const std::function<void(LambdaCallback&)>& set_up) {
   auto callback = std::make_unique<LambdaCallback>();
   set_up(*callback);

@@ -23,8 +23,8 @@ struct WireFaults {
   unsigned seed = 1;
 };
 
-/// Forwards messages between consumers that connect to `listen` and the server at `server`, with
-/// these faults. Runs a thread until it is destroyed.
+/// Forwards messages between the server at `server` and the consumers that connect to `listen`, and
+/// injects the given faults. Runs a thread until it is destroyed.
 class FaultyProxy {
  public:
   FaultyProxy(const std::string& listen, std::string server, const WireFaults& faults)
@@ -41,7 +41,7 @@ class FaultyProxy {
   }
   FaultyProxy(const FaultyProxy&) = delete;
 
-  /// Returns the number of messages that met a fault so far.
+  /// Returns the number of faults injected so far.
   int faults() const { return count_; }
 
  private:
@@ -130,8 +130,9 @@ class FaultyProxy {
   std::mt19937_64 random_;
   zmq::context_t context_;
   zmq::socket_t front_{context_, zmq::socket_type::router};
-  std::map<std::string, zmq::socket_t> servers_;  // One connection per consumer, by its identity.
-  std::vector<Travelling> travelling_;            // Messages in order of arrival.
+  std::map<std::string, zmq::socket_t>
+      servers_;                         // One connection per consumer, by its ZeroMQ identity.
+  std::vector<Travelling> travelling_;  // Messages in order of arrival.
   std::atomic<int> count_ = 0;
   std::atomic<bool> stop_ = false;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Readers of JSON Lines files that a training writes: metrics.jsonl, edits.jsonl.
+// Reads the JSON Lines files that a training run writes: metrics.jsonl, edits.jsonl.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ inline std::vector<nlohmann::json> json_lines(const std::filesystem::path& file)
   return lines;
 }
 
-/// Returns the metrics of a run as text without the times, which depend on the machine.
+/// Returns a run's metrics as JSON Lines, without the times, which depend on the machine.
 inline std::string metrics_without_times(const std::filesystem::path& file) {
   std::string text;
   for (auto line : json_lines(file)) {

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Returns float targets [F, size, size] of F objects. `boxes` are [F, 4] in pixels; `height` and
-/// `width` are the size of the image.
+/// Returns the mask targets of F objects, float [F, size, size]. `boxes` is [F, 4] in pixels;
+/// `height` and `width` are those of the image.
 inline at::Tensor mask_targets(const std::vector<const coco::Segmentation*>& shapes,
                                const at::Tensor& boxes, std::int64_t size, MaskTarget kind,
                                double height, double width) {

@@ -26,7 +26,7 @@ inline void save_picture(const std::filesystem::path& file, const cv::Mat& bgr, 
   std::ofstream(file, std::ios::binary) << encoded(file.extension().string(), bgr, quality);
 }
 
-/// Decodes a JPEG or PNG to 8-bit BGR; empty if it cannot be decoded.
+/// Decodes a JPEG or PNG file to 8-bit BGR; returns an empty matrix if that fails.
 inline cv::Mat picture_in(const std::filesystem::path& file) {
   const auto bytes = read_file(file);
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

@@ -1,4 +1,4 @@
-// Runs Python, MILLRACE_PEERS_PYTHON or python3, to compare with other libraries.
+// Runs Python (MILLRACE_PEERS_PYTHON, else python3) for comparisons with other libraries.
 #pragma once
 
 #include <gtest/gtest.h>

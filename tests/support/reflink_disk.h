@@ -14,8 +14,8 @@
 
 namespace millrace::testing {
 
-/// An XFS file system in a mount namespace of this process. Use it only in a test with a process of
-/// its own; the mount disappears when the process ends.
+/// An XFS file system in a mount namespace of this process. Use it only in a test that runs in its
+/// own process: the mount disappears when the process ends.
 class ReflinkDisk {
  public:
   /// Mounts an XFS file system of 320 MiB. Needs root, mkfs.xfs and a loop device; ready() returns
@@ -36,7 +36,7 @@ class ReflinkDisk {
   bool ready() const { return ready_; }
   std::filesystem::path path() const { return scratch_ / "mounted"; }
 
-  /// Returns the number of used bytes on the file system.
+  /// Returns the number of bytes used on the file system.
   std::uint64_t used() const {
     ::sync();
     struct statvfs about {};

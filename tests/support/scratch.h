@@ -1,4 +1,4 @@
-// A temporary folder for one test, and helpers that write files byte by byte.
+// A temporary folder for one test, and helpers that write binary files.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class Scratch {
 
   /// Writes a file with the given bytes and returns its path.
   std::filesystem::path file(const std::string& name, std::string_view bytes) const {
-    // Some file systems flush a file that is truncated and rewritten.
+    // Removed first, since some file systems flush a file that is truncated and rewritten.
     std::filesystem::remove(folder_ / name);
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
     return folder_ / name;

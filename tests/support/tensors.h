@@ -1,4 +1,4 @@
-// Comparison of tensors in tests.
+// Compares tensors in tests.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -13,19 +13,20 @@ inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tens
                                         double relative) {
   if (actual.sizes() != expected.sizes())
     return ::testing::AssertionFailure()
-           << "shape " << actual.sizes() << ", not " << expected.sizes();
+           << "shape " << actual.sizes() << ", expected " << expected.sizes();
   if (expected.numel() == 0) return ::testing::AssertionSuccess();
   const auto wanted = expected.to(at::kDouble);
   const auto error = (actual.to(at::kDouble) - wanted).abs().max().item<double>();
   const auto largest = wanted.abs().max().item<double>();
   if (error <= relative * largest) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "off by up to " << error << ", values up to " << largest;
+  return ::testing::AssertionFailure()
+         << "differs by up to " << error << ", largest value " << largest;
 }
 
 /// Passes if type, shape and values are equal.
 inline ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
-    return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", not "
+    return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", expected "
                                          << expected.scalar_type() << expected.sizes();
   if (actual.equal(expected)) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << actual.ne(expected).sum().item<std::int64_t>() << " of "

@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// Returns the message of the E that `work` throws; empty if it throws nothing.
+/// Returns the message of the exception E that `work` throws; empty if it throws nothing.
 template <class E = Error, class Work>
 std::string message_of(Work&& work) {
   try {

@@ -1,4 +1,4 @@
-// Small uncompressed TIFF files.
+// Makes small uncompressed TIFF files.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// Returns an uncompressed TIFF of RGB pixels, [height, width, 3].
+/// Returns an uncompressed TIFF file with these RGB pixels, [height, width, 3].
 inline std::string tiff_of(std::string_view rgb, std::uint32_t width, std::uint32_t height) {
   constexpr std::uint32_t kEntries = 9, kBits = 8 + 2 + 12 * kEntries + 4, kPixels = kBits + 6;
   std::string bytes = std::string("II*\0", 4) + little_endian(8, 4) + little_endian(kEntries, 2);

@@ -1,4 +1,4 @@
-// Small videos for tests, written by the video writer of predictions.
+// Small test videos, written by the writer that `trainer predict` uses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline Pixels drawn_frame(int width, int height, int number) {
   return pixels;
 }
 
-/// Writes a video whose frames have these times in ticks.
+/// Writes a video whose frames have the given times in ticks.
 inline void write_video(const std::filesystem::path& file, int width, int height,
                         const std::vector<std::int64_t>& times, VideoClock clock = {1, 90000}) {
   const auto out = video_files().create(file.string(), width, height, clock);
