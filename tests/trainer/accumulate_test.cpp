@@ -1,5 +1,5 @@
-// A step of several batches, or of one batch in several passes, equals the step of the large batch;
-// metrics are computed on request.
+// A step over several batches, or over one batch in several passes, equals a step over one large
+// batch; metrics are computed on request.
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// The loss is the mean over images of (w - id)^2, weighted by a number drawn for each image;
-/// images with id 3 are not counted.
+/// The loss is the mean over images of (w - id)^2, each weighted by a random number; images with id
+/// 3 do not count.
 class MeanDetector final : public Detector {
  public:
   MeanDetector() { w_ = parameters_.add("w", at::full({1}, 1.0), ParameterKind::weight); }
@@ -98,7 +98,7 @@ TEST(Passes, ChangeOnlyRounding) {
   }
 }
 
-TEST(Passes, KeepBitsOfMicroBatches) {
+TEST(Passes, GiveSameBitsForMicroBatches) {
   const std::vector<Batch> batches(2, batch_of({1, 2, 3, 4, 5, 6, 7, 8}));
   TrainOptions train;
   train.micro_batch = train.threads = 1;
@@ -113,7 +113,7 @@ TEST(Passes, KeepBitsOfMicroBatches) {
   }
 }
 
-TEST(Passes, HandleShortBatchesOfMicroBatches) {
+TEST(Passes, HandleShortBatchesInMicroBatches) {
   for (const auto& batches : {std::vector{batch_of({1, 2, 3, 4}), batch_of({5, 6, 7})},
                               {batch_of({1, 2, 3}), batch_of({4, 5, 6, 7})},
                               {batch_of({1, 2, 4, 5, 6})},
@@ -151,7 +151,7 @@ TEST(Accumulate, CountsBatchesAndScalesRate) {
     EXPECT_EQ(at.images, 6 * accumulate);
     EXPECT_EQ(at.cursor.next, 6 * accumulate);
     EXPECT_DOUBLE_EQ(at.progress, 0.6 * static_cast<double>(accumulate));
-    EXPECT_EQ(model.passes, 3 * (2 * accumulate - 1)) << "two of each batch but the first";
+    EXPECT_EQ(model.passes, 3 * (2 * accumulate - 1)) << "two per batch except the first";
     return lr;
   };
   EXPECT_DOUBLE_EQ(rate(1) * 2, rate(2));
@@ -176,7 +176,7 @@ TEST(Accumulate, ResumesAfterLastBatch) {
   EXPECT_EQ(std::get<1>(whole), 24);
 }
 
-TEST(Accumulate, FindsLossScaleOfFp16) {
+TEST(Accumulate, FindsFp16LossScale) {
   const Scratch scratch;
   MeanDetector model;
   auto plan = fake_plan(model, scratch / "run");
@@ -190,7 +190,7 @@ TEST(Accumulate, FindsLossScaleOfFp16) {
   EXPECT_GT(model.parameters().find("w")->value.item<double>(), 1);
 }
 
-/// Returns the total by which the trainer divides a loss of 1 with this count.
+/// Returns the total count by which the trainer divides losses whose divisor is `name`.
 double total_of(const StepTotals& totals, const std::string& name) {
   return 1 / totals.means({{"loss", at::full({1}, 1.0, at::kDouble), {name, 0}}})[0]
                  .second.item<double>();
@@ -213,14 +213,14 @@ TEST(StepTotals, AddMicroBatchesAsTree) {
   EXPECT_EQ(total_of(totals, "a"), 1 / (1 / ((0.1 + 0.2) + (0.3 + 0.4))));
 }
 
-TEST(StepTotals, RejectDifferentCountsInBatches) {
+TEST(StepTotals, RejectBatchesWithDifferentCountNames) {
   StepTotals members(Cluster::alone()), groups(Cluster::alone());
   EXPECT_THROW(members.add({{{"a", 1}}, {{"b", 1}}}), Error);
   groups.add({{{"a", 1}}});
   EXPECT_THROW(groups.complete({{{"a", 1}, {"b", 1}}}), Error);
 }
 
-TEST(Metrics, ReturnQuotientsOfNonEmptySums) {
+TEST(Metrics, AreRatiosOfNonEmptySums) {
   Metrics metrics;
   metrics.add("a", 1, 2);
   metrics.add("none", 0, 0);

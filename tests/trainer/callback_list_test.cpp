@@ -17,7 +17,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-/// A callback whose declared metrics, published metric, state and exception are set by the test.
+/// A callback for which the test sets the declared metrics, the published metric, the state and the
+/// exception.
 struct Talker final : Callback, PublishesMetrics, ReadsMetrics, SavesState {
   std::vector<std::string> named, watched;
   std::string published;
@@ -41,7 +42,8 @@ struct Talker final : Callback, PublishesMetrics, ReadsMetrics, SavesState {
   void load_state(const TrainState&, const nlohmann::json&) override {}
 };
 
-/// Trains with these callbacks as if a plug-in had registered them; returns the error message.
+/// Trains with these callbacks as if a plug-in had registered them. Returns the error message;
+/// empty if none.
 std::string failure_with(const std::vector<Talker>& talkers) {
   const Scratch scratch;
   LineDetector model;
@@ -62,7 +64,7 @@ Talker naming(std::vector<std::string> names, std::string published = "") {
   return talker;
 }
 
-TEST(CallbackList, ReportsCallbackThatThrowsInNames) {
+TEST(CallbackList, ReportsCallbackThatThrowsInDeclaration) {
   for (const std::string hook : {"publishes", "watches"}) {
     Talker talker;
     talker.throws_in = hook;
@@ -71,7 +73,7 @@ TEST(CallbackList, ReportsCallbackThatThrowsInNames) {
   }
 }
 
-TEST(CallbackList, RejectsMetricsOfTrainer) {
+TEST(CallbackList, RejectsTrainerMetricNames) {
   EXPECT_THAT(failure_with({naming({"loss"})}),
               AllOf(HasSubstr("callback 'mine0' of mine.so: publishes()"), HasSubstr("'loss'")));
   for (const auto* name : {"step", "time", "lr", "bad_steps", "optimizer.momentum", "fit"})
@@ -90,13 +92,13 @@ TEST(CallbackList, RejectsUndeclaredMetrics) {
   EXPECT_EQ(failure_with({naming({"score", "parts/*"}, "parts/wheel")}), "");
 }
 
-TEST(CallbackList, RejectsMetricPublishedTwice) {
+TEST(CallbackList, RejectsMetricDeclaredTwice) {
   EXPECT_THAT(
       failure_with({naming({"a", "score"}), naming({"score"})}),
       AllOf(HasSubstr("callbacks.mine0"), HasSubstr("callbacks.mine1"), HasSubstr("'score'")));
 }
 
-TEST(CallbackList, RejectsStateThatIsNotText) {
+TEST(CallbackList, RejectsStateThatIsNotUtf8) {
   Talker talker;
   talker.state = "\xff\x01";
   EXPECT_THAT(failure_with({talker}),
@@ -136,7 +138,7 @@ TEST(CallbackList, PassesTrainStateToLoadState) {
   EXPECT_EQ(folder, scratch / "run");
 }
 
-TEST(CallbackList, LogsOnlyErrorsNotThrown) {
+TEST(CallbackList, LogsErrorsThatAreNotRethrown) {
   struct Faulty final : Callback {
     void after_step(const TrainState&) override { throw Error("first"); }
     void after_train(const TrainState&) override { throw Error("second"); }

@@ -76,11 +76,11 @@ TEST(Checkpoint, SharesUnchangedBlocks) {
   checkpoint.at.step = 100000;  // makes the header longer
   checkpoint.model.at(1).second.add_(1);
   const auto folder = write_checkpoint(disk.path() / "c", checkpoint);
-  EXPECT_LT(disk.used() - used, std::uint64_t{2} << 20) << "of 17 MiB, 1 MiB of them trained";
+  EXPECT_LT(disk.used() - used, std::uint64_t{2} << 20) << "of 17 MiB, of which 1 MiB is trained";
   EXPECT_TRUE(same(read_checkpoint(folder).model.at(0).second, checkpoint.model.at(0).second));
 }
 
-TEST(Checkpoint, FallsBackFromDamagedCheckpoint) {
+TEST(Checkpoint, FallsBackToOlderIfDamaged) {
   for (const auto* name :
        {"model.safetensors", "optimizer.safetensors", "state.json", "config.toml"}) {
     const Scratch scratch;
@@ -101,7 +101,7 @@ TEST(Checkpoint, FallsBackFromDamagedCheckpoint) {
   }
 }
 
-TEST(Checkpoint, ReportsThatAllAreDamaged) {
+TEST(Checkpoint, ReportsIfAllAreDamaged) {
   const Scratch scratch;
   flip_a_byte(write_checkpoint(scratch / "c", sample(1)) / "model.safetensors");
   MILLRACE_EXPECT_ERROR(newest_checkpoint(scratch / "c"), scratch / "c", "damaged");
@@ -128,7 +128,7 @@ TEST(Checkpoint, ReplacesCheckpointOfSameStep) {
   EXPECT_EQ(list_checkpoints(scratch / "c").size(), 1U);
 }
 
-TEST(Checkpoint, WorksWithoutLatestLink) {
+TEST(Checkpoint, IsFoundWithoutLatestLink) {
   const Scratch scratch;
   write_checkpoint(scratch / "c", sample(1));
   fs::remove(scratch / "c" / "latest");
@@ -137,7 +137,7 @@ TEST(Checkpoint, WorksWithoutLatestLink) {
   write_checkpoint(scratch / "c", sample(2));
   EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002");
   fs::remove(scratch / "c" / "latest");
-  // the process was killed before it moved the link
+  // The process was killed before it moved the link.
   fs::create_symlink("step-000001", scratch / "c" / "latest");
   fs::create_symlink("step-000002", scratch / "c" / "latest.part");
   newest_checkpoint(scratch / "c");
@@ -176,18 +176,19 @@ TEST(Checkpoint, ReportsDamagedState) {
   }
 }
 
-TEST(Checkpoint, IsWrittenWithBlockedLatestLink) {
+TEST(Checkpoint, IsWrittenIfLatestLinkIsBlocked) {
   const Scratch scratch;
   fs::create_directories(scratch / "c" / "latest" / "mine");
   write_checkpoint(scratch / "c", sample(1));
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1);
   EXPECT_TRUE(fs::is_directory(scratch / "c" / "latest" / "mine"))
-      << "nothing of others is removed";
+      << "the user's folder is not removed";
   EXPECT_FALSE(fs::is_symlink(scratch / "c" / "latest.part"));
   fs::remove_all(scratch / "c" / "latest");
   fs::create_symlink("latest", scratch / "c" / "latest");
   write_checkpoint(scratch / "c", sample(2));
-  EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002") << "a loop is replaced";
+  EXPECT_EQ(fs::read_symlink(scratch / "c" / "latest"), "step-000002")
+      << "a link cycle is replaced";
 }
 
 TEST(Checkpoint, ContainsMetadataInAllWeightFiles) {
@@ -213,7 +214,7 @@ TEST(Checkpoint, ChecksSingleFiles) {
   flip_a_byte(file);
   MILLRACE_EXPECT_ERROR(check_file_of_checkpoint(file), folder, "model.safetensors");
   fs::copy_file(file, scratch / "model.safetensors");
-  // without a checkpoint around it, there is no other checksum
+  // Outside a checkpoint there is no checksum to compare with.
   check_file_of_checkpoint(scratch / "model.safetensors");
 }
 
@@ -237,7 +238,7 @@ TEST(Checkpoint, SortsByStepBeyondSixDigits) {
   EXPECT_EQ(newest_checkpoint(scratch / "c")->at.step, 1000000);
 }
 
-TEST(CheckpointHolds, LastUntilLastHandleIsGone) {
+TEST(CheckpointHolds, LastUntilAllHandlesAreReleased) {
   CheckpointHolds holds;
   auto one = holds.hold(3), other = holds.hold(3);
   EXPECT_TRUE(holds.is_held(3));
@@ -254,9 +255,10 @@ TEST(CheckpointHolds, LastUntilNewerCheckpointIsComplete) {
   holds.on_taken();
   hold.reset();
   holds.on_written();
-  EXPECT_TRUE(holds.is_held(3)) << "who resumes from the newest checkpoint asks for it again";
+  EXPECT_TRUE(holds.is_held(3))
+      << "a process that resumes from the newest checkpoint requests it again";
   holds.on_taken();
-  EXPECT_TRUE(holds.is_held(3)) << "the next one may never become whole";
+  EXPECT_TRUE(holds.is_held(3)) << "the next checkpoint may never be completed";
   holds.on_written();
   EXPECT_FALSE(holds.is_held(3));
 }
@@ -267,7 +269,8 @@ TEST(RunFolder, NeverReusesExistingFolder) {
   std::filesystem::create_directory(scratch / "runs" / "a-7");
   std::filesystem::create_directory(scratch / "runs" / "a-20240101-old");
   EXPECT_EQ(make_run_folder(scratch / "runs", "a"), scratch / "runs" / "a-8");
-  EXPECT_EQ(make_run_folder(scratch / "runs", "b"), scratch / "runs" / "b-1") << "each name counts";
+  EXPECT_EQ(make_run_folder(scratch / "runs", "b"), scratch / "runs" / "b-1")
+      << "each name has its own numbers";
   const auto file = scratch.file("file", "");
   EXPECT_THROW(make_run_folder(file, "a"), Error);
 }

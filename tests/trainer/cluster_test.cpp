@@ -1,4 +1,4 @@
-// Runs on every rank: messages between ranks, and the sum of their gradients.
+// Runs on every rank: messages between ranks, and the all-reduce of gradients.
 #include "millrace/trainer/cluster/cluster.h"
 
 #include <ATen/TensorOperators.h>
@@ -21,7 +21,7 @@ std::string text_of(std::int64_t rank) {
   return std::string(static_cast<std::size_t>(rank * rank * 200), static_cast<char>('a' + rank));
 }
 
-TEST(Cluster, GathersTextsByRank) {
+TEST(Cluster, GathersStringsByRank) {
   const auto all = cluster->gather("texts", text_of(cluster->rank()));
   ASSERT_EQ(std::ssize(all), cluster->size());
   for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
@@ -33,7 +33,7 @@ TEST(Cluster, BroadcastsFromRank0) {
   EXPECT_EQ(heard, "the chief's");
 }
 
-TEST(Cluster, ReturnsNumbersByRank) {
+TEST(Cluster, GathersNumbersByRank) {
   std::vector<double> expected;
   for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
     expected.insert(expected.end(), {0.1 * static_cast<double>(rank), 1.0});
@@ -42,7 +42,7 @@ TEST(Cluster, ReturnsNumbersByRank) {
       expected);
 }
 
-TEST(Cluster, CountsRanksOfHost) {
+TEST(Cluster, CountsRanksOnHost) {
   EXPECT_EQ(cluster->local_size(), cluster->size());  // all ranks are on one host
   EXPECT_EQ(cluster->local_rank(), cluster->rank());
 }
@@ -69,8 +69,8 @@ at::Tensor values_of(std::int64_t rank, std::int64_t count) {
   return values;
 }
 
-TEST(GradientSync, AddsAsTreeWithSameBits) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+TEST(GradientSync, IsBitIdenticalToTreeSum) {
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to reduce";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   for (int repeat = 0; repeat < 2; ++repeat) {
     std::vector<at::Tensor> sums, expected;
@@ -87,7 +87,7 @@ TEST(GradientSync, AddsAsTreeWithSameBits) {
 }
 
 TEST(GradientSync, RejectsUnsupportedType) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to reduce";
   const auto sync = gradient_syncs().at("cpu").create(Config(), *cluster, SumOrder::tree);
   sync->begin_sum(at::empty({4}, at::kLong), "numbers");
   EXPECT_THROW(sync->wait(), Error);

@@ -1,4 +1,4 @@
-// Changes of the configuration that a resumed training accepts or rejects.
+// Configuration changes that a resumed run accepts or rejects.
 #include "millrace/trainer/run/config_changes.h"
 
 #include <ATen/ops/zeros.h>
@@ -62,7 +62,7 @@ TEST(ConfigChanges, ListDifferencesByKey) {
   EXPECT_EQ(changes[0].origin.text(), "is.toml:1:5");
 }
 
-TEST(ConfigChanges, AllowLengthAndOldCheckpoints) {
+TEST(ConfigChanges, AllowNewLengthAndOldCheckpoints) {
   Resuming resume;
   resume();
   resume.config = with("epochs = 3", "epochs = 30\nprecision = 'fp16'");

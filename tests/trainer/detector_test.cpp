@@ -1,4 +1,4 @@
-// Invalid losses and detections of a detector are reported with its name, not as a library's error
+// Invalid losses and detections are reported with the name of the detector, not as a library error
 // or a wrong score.
 #include "millrace/models/detector/make_detector.h"
 
@@ -52,7 +52,7 @@ class DetectorContract : public ::testing::Test {
     batch_.objects.resize(1);
   }
 
-  /// Expects the step to end with this error.
+  /// Expects the step to fail with an error that contains `part`.
   void expect_loss_error(const LossSums& given, const std::string& part) {
     model_.given = given;
     TrainingStep step(model_, {}, {});

@@ -48,7 +48,7 @@ CountingAllocator& counting_allocator() {
   return allocator;
 }
 
-TEST(PeakMemory, MatchesAllocatorOfDevice) {
+TEST(PeakMemory, MatchesDeviceAllocator) {
   counting_allocator();
   const auto peak = peak_memory(kCounted);
   ASSERT_TRUE(peak.has_value());
@@ -58,7 +58,7 @@ TEST(PeakMemory, MatchesAllocatorOfDevice) {
   EXPECT_EQ(free_device_memory(kCounted), 7000 + 400 - 13);
 }
 
-TEST(StepMemory, WarnsOfSmallDevice) {
+TEST(StepMemory, WarnsAboutSmallDevice) {
   auto& allocator = counting_allocator();
   std::vector<Batch> batches(1);
   batches[0].images.resize(1);

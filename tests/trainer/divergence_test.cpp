@@ -21,7 +21,7 @@ at::Tensor bias_of(const Detector& model) {
   throw Error("there is no bias");
 }
 
-/// Has infinite losses from the seventh step on once its bias is large.
+/// Returns infinite losses from the seventh step if its bias is large.
 struct PoisonedDetector final : LineDetector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     const bool is_poisoned = bias_of(*this).item<float>() > 1e5F;
@@ -31,8 +31,9 @@ struct PoisonedDetector final : LineDetector {
   }
 };
 
-/// A training whose fourth step makes the bias large unless the rate factor is at most `harmless`.
-/// It saves a checkpoint after every step and goes back as train.on_divergence does.
+/// A training run whose fourth step makes the bias large unless the rate factor is at most
+/// `harmless`. It saves a checkpoint after every step and returns to earlier checkpoints as
+/// train.on_divergence does.
 struct Diverging {
   Scratch scratch;
   double harmless = 0.2;
@@ -55,8 +56,8 @@ struct Diverging {
     return plan;
   }
 
-  /// Starts once from the newest checkpoint. `diverged`: end of the start before, if it diverged;
-  /// nullopt = the run is resumed.
+  /// Starts training once, from the newest checkpoint. `diverged` is the position at which the
+  /// previous call diverged; nullopt = the run is resumed.
   TrainEnd start(const std::optional<Position>& diverged) {
     PoisonedDetector model;
     const auto plan = this->plan(model);
@@ -103,14 +104,15 @@ struct Diverging {
 TEST(Divergence, ReturnsFurtherBackUntilStepSucceeds) {
   Diverging run;
   run();
-  // From step 6, the seventh step has the same weights and data again.
+  // The checkpoint of step 6 is skipped: from it, the seventh step has the same weights and data
+  // again.
   EXPECT_THAT(run.returned_to, ElementsAre(5, 4, 3));
   EXPECT_EQ(run.end.step, 30);
   EXPECT_EQ(run.end.bad_in_a_row, 0);
   EXPECT_EQ(run.end.failing_step, 0);
 }
 
-TEST(Divergence, ReturnsFurtherBackWithOtherData) {
+TEST(Divergence, ReturnsFurtherBackIfDataIsSkipped) {
   Diverging run{.harmless = 0, .on_return = OnReturn::skip_data};
   EXPECT_THROW(run(), Error);
   EXPECT_THAT(run.returned_to, ElementsAre(6, 5, 4, 3, 2));
@@ -121,7 +123,7 @@ TEST(Divergence, ResumesFurtherBackUntilStepSucceeds) {
   std::vector<std::int64_t> resumed_from;
   std::int64_t diverged_at = 0, ended_at = 0;
   for (int start = 0; start < 6 && ended_at == 0; ++start) {
-    PoisonedDetector model;  // starts as in the first run
+    PoisonedDetector model;  // the same initial weights each time
     auto plan = fake_plan(model, scratch / "run");
     plan.train.epochs = 100;
     plan.train.max_steps = 30;
@@ -158,7 +160,7 @@ TEST(Divergence, KeepsCheckpointsIfAllAreBad) {
   EXPECT_THAT(run.saved(), ElementsAre(6));
 }
 
-TEST(Divergence, ResetsReturnsAfterConfigurationChange) {
+TEST(Divergence, ResetsReturnCountAfterConfigurationChange) {
   Diverging run{.harmless = 0};
   EXPECT_THROW(run(), Error);
   EXPECT_EQ(run.end.returns, 5);
@@ -169,14 +171,14 @@ TEST(Divergence, ResetsReturnsAfterConfigurationChange) {
   run.config = "[optimizer]\nlr = 0.01\n";
   run.harmless = 1;  // the new configuration does not diverge
   run();
-  // The newest checkpoints contain the large bias, so the run goes back behind them, as after a
-  // divergence.
+  // The newest checkpoints contain the large bias, so the run returns to an older checkpoint, as
+  // after a divergence.
   EXPECT_THAT(run.returned_to, ElementsAre(5, 4, 3));
   EXPECT_EQ(run.end.step, 30);
   EXPECT_EQ(run.end.rate_factor, 0.125);  // three halvings of 1
 }
 
-TEST(Divergence, ResetsRateFactorOnlyWithOptimizer) {
+TEST(Divergence, ResetsRateFactorOnlyIfOptimizerChanges) {
   Checkpoint checkpoint{
       .at = {.returns = 5, .rate_factor = 0.25, .returned_to = 3, .failing_step = 7},
       .config = "[optimizer]\nlr = 0.1\n[train]\nepochs = 3\noutput = 'a'\n"};

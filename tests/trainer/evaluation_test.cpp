@@ -1,4 +1,4 @@
-// Scores of a detector over the validation split, computed as a whole and in parts.
+// Scores of a detector on the validation split, computed at once and in parts.
 #include "millrace/trainer/evaluation/detector_evaluation.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,8 @@ TEST(Evaluation, UsesLvisRulesForFederatedSplit) {
   for (const auto& [name, value] : named_scores(with)) names.push_back(name);
   EXPECT_THAT(score_names(/*federated=*/true), ::testing::IsSupersetOf(names));
   EXPECT_THAT(score_tables(with), HasSubstr("catIds=  c"));
-  // For a class, images that list it as absent count; images that do not mention it do not.
+  // A class is evaluated on images that list it as absent, but not on images that do not mention
+  // it.
   EXPECT_LT(with.boxes.stats[0], without.boxes.stats[0]);
 }
 
@@ -122,7 +123,7 @@ TEST(Evaluation, RespectsMaxDetections) {
   EXPECT_EQ(evaluate_detector(model, dense_validation(), {.max_images = 4})->limit.images, 4U);
 }
 
-TEST(Evaluation, ReportsBoxesSoFar) {
+TEST(Evaluation, ReportsIntermediateBoxResults) {
   OffDetector model;
   std::vector<std::size_t> images;
   const auto scores = evaluate_detector(
@@ -132,7 +133,7 @@ TEST(Evaluation, ReportsBoxesSoFar) {
   EXPECT_EQ(scores->boxes.stats, evaluate_detector(model, fake_validation())->boxes.stats);
 }
 
-TEST(Evaluation, LogsRunningApPerTenth) {
+TEST(Evaluation, LogsRunningApAtEachTenth) {
   const auto truth = fake_validation().split.annotations;
   coco::Evaluator boxes(truth, {});
   Log log;
@@ -149,7 +150,7 @@ TEST(Evaluation, LogsRunningApPerTenth) {
       EXPECT_EQ(said, "info 1 of 10 images, box AP 1.000 (1.000 .. 1.000)\n");
     }
     if (id == kEpochImages) {
-      EXPECT_EQ(said, "") << "the figures follow";
+      EXPECT_EQ(said, "") << "the final metrics follow";
     }
   }
 }
@@ -160,7 +161,7 @@ TEST(Evaluation, StopsWhenCancelled) {
       evaluate_detector(model, fake_validation(), {.watch = {.cancelled = [] { return true; }}}));
 }
 
-/// Evaluates the positions `first` to `end` of the fake flow.
+/// Evaluates the positions [first, end) of the fake flow.
 EvaluationPart part(std::int64_t first, std::int64_t end) {
   DetectorEvaluation evaluation(fake_validation().split, {});
   OffDetector model;
@@ -168,7 +169,7 @@ EvaluationPart part(std::int64_t first, std::int64_t end) {
   return evaluation.part();
 }
 
-TEST(Evaluation, OfShardsMatchesOneProcess) {
+TEST(Evaluation, MatchesOneProcessIfSharded) {
   OffDetector model;
   const auto whole = evaluate_detector(model, fake_validation());
   std::array<EvaluationPart, 3> parts;
@@ -220,7 +221,7 @@ TEST(Evaluation, RejectsBrokenParts) {
   }
 }
 
-TEST(Evaluation, CountsUnreadableImagesWithoutDetections) {
+TEST(Evaluation, CountsUnreadableImagesAsUndetected) {
   auto data = fake_validation();
   OffDetector model;
   const auto whole = evaluate_detector(model, data);
@@ -233,7 +234,7 @@ TEST(Evaluation, CountsUnreadableImagesWithoutDetections) {
   EXPECT_EQ(evaluate_detector(model, data, {.max_images = 3})->images, 3);
 }
 
-/// Detects the filled boxes as masks.
+/// Detects masks that fill their boxes.
 struct MaskedDetector final : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -247,7 +248,7 @@ struct MaskedDetector final : LineDetector {
   }
 };
 
-TEST(Evaluation, ScoresBoundariesOnRequest) {
+TEST(Evaluation, ComputesBoundaryApOnRequest) {
   MaskedDetector model;
   auto data = fake_validation();
   auto truth = fake_truth();
@@ -271,7 +272,7 @@ TEST(Evaluation, ScoresBoundariesOnRequest) {
   EXPECT_FALSE(evaluate_detector(model, data)->boundaries);
 }
 
-TEST(Evaluation, RejectsMasksForSomeObjects) {
+TEST(Evaluation, RejectsMasksForOnlySomeObjects) {
   struct Half final : LineDetector {
     std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                           DetectionNotes*) override {
@@ -312,7 +313,7 @@ class Proposals : public ::testing::Test {
     data_.split = make_split(assemble(truth_, "made up"), "nowhere", {});
   }
 
-  /// Returns a multiple of a quarter pixel, which float represents exactly.
+  /// Returns a random multiple of a quarter pixel, which float represents exactly.
   float quarters(std::uint64_t most) { return static_cast<float>(1 + rng_.below(4 * most)) / 4; }
   Box made_up() {
     const auto x = quarters(400), y = quarters(400);
@@ -385,7 +386,7 @@ TEST_F(Proposals, MatchPycocotoolsOverAllClasses) {
   EXPECT_THAT(score_tables(*scores), HasSubstr("maxDets=300"));
 }
 
-TEST_F(Proposals, OfPartsMatchAllImages) {
+TEST_F(Proposals, HaveSameRecallIfMerged) {
   const auto whole = evaluate_detector(model_, data_, {.proposals = true});
   DetectorEvaluation first(data_.split, {.proposals = true}),
       second(data_.split, {.proposals = true});

@@ -59,7 +59,7 @@ TEST(Period, ParsesUnits) {
   EXPECT_EQ(parse_period(" 20  steps ").length, 20);
 }
 
-TEST(Period, RejectsInvalidText) {
+TEST(Period, RejectsInvalidString) {
   for (const auto* text : {"", "20", "steps", "-1 steps", "0 epochs", "1 week", "1 epoch 2",
                            "1.5 steps", "nan epochs", "inf hours"})
     EXPECT_THROW(parse_period(text), ConfigError) << text;
@@ -81,7 +81,7 @@ TEST(Condition, ComparesKnownMetrics) {
     EXPECT_FALSE(Condition(no).holds(state)) << no;
 }
 
-TEST(Condition, RejectsInvalidText) {
+TEST(Condition, RejectsInvalidString) {
   for (const auto* text :
        {"", "epoch", "epoch >=", "epoch 8", ">= 8", "epoch => 8", "epoch >= eight", "epoch >= 8x",
         "epoch >= nan", "epoch >= inf", "epoch >= 8 and step > 3", "epoch>=8"})

@@ -1,4 +1,4 @@
-// A training of a LineDetector whose callbacks are std::functions.
+// A training run of a LineDetector whose callbacks are std::functions.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace millrace::testing {
 
-/// A training to which LambdaCallbacks can be added.
+/// A training run to which LambdaCallbacks can be added.
 struct Fixture {
   Scratch scratch;
   LineDetector model;

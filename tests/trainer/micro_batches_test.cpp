@@ -1,4 +1,4 @@
-// Micro-batches of a rank computed in parallel, and the tree in which their gradients are added.
+// Micro-batches that a rank computes in parallel, and the tree sum of their gradients.
 #include "millrace/trainer/cluster/micro_batches.h"
 
 #include <ATen/TensorOperators.h>
@@ -55,7 +55,7 @@ TEST(TensorTree, AddsInFixedOrder) {
   }
 }
 
-TEST(TensorTree, CountsMissingTensorsAsZero) {
+TEST(TensorTree, TreatsMissingTensorsAsZero) {
   TensorTree one(4), none(4);
   one.add(1, at::full({1}, -0.0));
   for (const std::size_t number : {3, 1, 0, 2}) one.complete(number), none.complete(number);

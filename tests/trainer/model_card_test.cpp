@@ -1,4 +1,4 @@
-// The description of the model in a file of weights.
+// The description of the model in a weights file.
 #include "millrace/trainer/run/trained_weights.h"
 
 #include <ATen/ops/full.h>
@@ -51,13 +51,13 @@ TEST(ModelCard, RoundTrips) {
   EXPECT_EQ(to_toml(again->data), to_toml(card.data));
   EXPECT_THAT(again->classes, ElementsAre("a", "Füße \"x\""));
   EXPECT_THAT(again->category_ids, ElementsAre(7, 3));
-  EXPECT_EQ(again->model.find("weights"), nullptr) << "initial weights are not its own";
+  EXPECT_EQ(again->model.find("weights"), nullptr) << "initial weights are not part of the model";
   EXPECT_FALSE(card_in({{"format", "pt"}}, "w.safetensors"));
 }
 
-TEST(ModelCard, RecordsTrainingWithoutClock) {
+TEST(ModelCard, RecordsTrainingWithoutTimes) {
   auto card = card_of("");
-  EXPECT_EQ(card.training.data, "sample/train2017") << "without the way to it";
+  EXPECT_EQ(card.training.data, "sample/train2017") << "without the path to it";
   EXPECT_FALSE(card.training.version.empty());
   const auto metadata = trained_further(to_metadata(card), 200, 2.5, {{"bbox/AP", 0.25}});
   const auto again = card_in(metadata, "w")->training;
@@ -67,7 +67,8 @@ TEST(ModelCard, RecordsTrainingWithoutClock) {
   EXPECT_EQ(again.epochs, 2.5);
   EXPECT_THAT(again.scores, ElementsAre(std::pair<const std::string, double>("bbox/AP", 0.25)));
   EXPECT_EQ(to_metadata(*card_in(metadata, "w")), metadata);
-  EXPECT_EQ(trained_further({{"format", "pt"}}, 1, 1, {}).size(), 1U) << "of others";
+  EXPECT_EQ(trained_further({{"format", "pt"}}, 1, 1, {}).size(), 1U)
+      << "other files are left unchanged";
 }
 
 TEST(ModelCard, ContainsScoresOfItsOwnWeights) {
@@ -128,7 +129,7 @@ TEST(ModelCard, ContradictsOnlyOptionsThatAffectWeights) {
   EXPECT_EQ(found[2].key, "model.norm");
 }
 
-/// Writes a file of two tensors with a model card.
+/// Writes a weights file with two tensors and a model card.
 std::filesystem::path sealed_file(const Scratch& scratch) {
   write_weights(scratch / "w.safetensors",
                 {{"x", at::full({3}, 1.5)}, {"y", at::full({2, 2}, -2.0)}},
@@ -163,7 +164,7 @@ TEST(ModelCard, DetectsEveryChangedByte) {
   EXPECT_EQ(harmless, 0U);
 }
 
-TEST(ModelCard, ComesFromSurroundingCheckpoint) {
+TEST(ModelCard, IsReadFromSurroundingCheckpoint) {
   const Scratch scratch;
   Checkpoint checkpoint;
   checkpoint.at.step = 3;

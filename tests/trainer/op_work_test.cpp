@@ -16,7 +16,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the work of the only call of `name` within `compute`.
+/// Returns the work of the single call of operator `name` in `compute`.
 OpWork work_of(const std::string& name, bool counts, const std::function<void()>& compute) {
   OpTrace trace(at::kCPU, counts);
   compute();
@@ -33,14 +33,14 @@ TEST(OpWork, CountsMatrixProduct) {
   EXPECT_EQ(work.bytes, 4 * (3 * 5 + 5 * 7 + 3 * 7));
 }
 
-TEST(OpWork, CountsOnlyMemoryOfSum) {
+TEST(OpWork, CountsOnlyBytesOfAddition) {
   const auto a = at::ones({10}), b = at::ones({10});
   const auto work = work_of("aten::add", true, [&] { at::add(a, b); });
   EXPECT_EQ(work.flops, 0);
   EXPECT_EQ(work.bytes, 3 * 10 * 4);
 }
 
-TEST(OpWork, CountsRequestedGradientsOfConvolution) {
+TEST(OpWork, CountsRequestedConvolutionGradients) {
   // 2 images, 3 input and 8 output channels, 3x3 kernel with stride 2: 9x9 to 4x4.
   const auto x = at::ones({2, 3, 9, 9}), weight = at::ones({8, 3, 3, 3}),
              dy = at::ones({2, 8, 4, 4});

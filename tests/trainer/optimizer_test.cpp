@@ -35,8 +35,8 @@ at::Tensor pair(double a, double b) { return at::tensor({a, b}); }
 
 void give(at::Tensor& value, double a, double b) { value.mutable_grad() = pair(a, b); }
 
-/// Returns the value after two steps of a parameter whose value and gradients have the memory
-/// format `format`.
+/// Returns a parameter's value after two steps; its value and gradients have the memory format
+/// `format`.
 at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto counted = [&](double scale) {
     return (at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}) * scale).contiguous(format);
@@ -58,7 +58,7 @@ TEST(Optimizer, IsIndependentOfMemoryLayout) {
         << value_name(type);
 }
 
-// Values of torch.optim.SGD, computed by hand.
+// What torch.optim.SGD computes, calculated by hand.
 TEST(Sgd, MatchesTorch) {
   const struct {
     const char* name;
@@ -85,7 +85,7 @@ TEST(Sgd, MatchesTorch) {
        1,
        pair(3, 4),
        {pair(1 - 0.6, -2 - 0.8)}},
-      // The norm clips the gradient to half: 1.5, -2.
+      // clip_norm halves the gradient to 1.5, -2.
       {"clip_value",
        {.momentum = 0, .weight_decay = 0, .clip_norm = 2.5, .clip_value = 1.75},
        1,
@@ -103,7 +103,7 @@ TEST(Sgd, MatchesTorch) {
   }
 }
 
-TEST(Sgd, FollowsChangedOptions) {
+TEST(Sgd, AppliesChangedOptions) {
   OneParameter p;
   OptimizerOptions options{.momentum = 0, .weight_decay = 0};
   const auto sgd = make_optimizer(p.parameters, options);
@@ -140,7 +140,7 @@ TEST(Sgd, DistinguishesParameterKinds) {
   EXPECT_TRUE(close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
 }
 
-TEST(ParameterGroups, UseBiasRateForNormBiases) {
+TEST(ParameterGroups, UseBiasRateFactorForNormBiases) {
   const auto rate_of = [](const std::string& name, ParameterKind kind) {
     Parameters parameters;
     parameters.add(name, pair(1, 2), kind);
@@ -184,7 +184,7 @@ TEST(Sgd, TrustIgnoresZeroWeights) {
   EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
-TEST(Sgd, KeepsParametersForInfiniteGradient) {
+TEST(Sgd, KeepsParametersIfGradientIsNotFinite) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {});
   give(p.value, 1, std::numeric_limits<double>::quiet_NaN());
@@ -203,7 +203,7 @@ TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
   EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
 }
 
-TEST(Sgd, AcceptsGradientsOfOtherLayout) {
+TEST(Sgd, AcceptsGradientsOfDifferentLayout) {
   Parameters parameters;
   auto value = parameters.add("p", at::zeros({2, 3}, at::kDouble), ParameterKind::weight);
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .weight_decay = 0});
@@ -212,7 +212,7 @@ TEST(Sgd, AcceptsGradientsOfOtherLayout) {
   EXPECT_TRUE(close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
 }
 
-TEST(Sgd, RejectsMomentumOfAnotherModel) {
+TEST(Sgd, RejectsMomentumOfDifferentModel) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {});
   EXPECT_THROW(sgd->load({}), Error);
@@ -245,13 +245,13 @@ TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
       EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
           << value_name(type) << ", " << name;
     }
-    b.set_requires_grad(false);  // now another part is trained
+    b.set_requires_grad(false);  // now different parameters are trained
     trained(false, true)->load(saved);
     b.set_requires_grad(true);
   }
 }
 
-// Values of torch.optim.AdamW, computed by hand. The first step has size lr for any gradient.
+// What torch.optim.AdamW computes, calculated by hand. The first step has size lr for any gradient.
 TEST(AdamW, MatchesTorch) {
   OneParameter p;
   const auto adamw = make_optimizer(
@@ -300,7 +300,7 @@ TEST(AdamW, ResumesFromState) {
   EXPECT_TRUE(same(whole.value.detach(), half.value.detach()));
 }
 
-TEST(Optimizer, RejectsStateOfOtherType) {
+TEST(Optimizer, RejectsStateOfDifferentType) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {}),
              adamw = make_optimizer(p.parameters, {.type = OptimizerType::adamw});
@@ -322,7 +322,7 @@ TEST(Optimizer, AcceptsEmptyAndMissingGradients) {
   }
 }
 
-TEST(Optimizer, KeepsGroupsForInfiniteGradient) {
+TEST(Optimizer, KeepsGroupsIfGradientIsNotFinite) {
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     OneParameter p;
     const auto other = p.parameters.add("q", at::tensor({1.0}), ParameterKind::bias);
@@ -366,7 +366,7 @@ TEST(ParameterGroups, UseFirstMatchingRule) {
   EXPECT_NEAR(p.backbone.item<double>(), 1 - 0.1 * 0.1 * 0.5, 1e-12);
   EXPECT_NEAR(p.head.item<double>(), 1 - 0.1 * 0.5, 1e-12);
 
-  // Groups with a weight decay of their own keep it; the others follow the change.
+  // Groups with their own weight decay keep it; the other groups use the changed value.
   const auto norm = p.norm.item<double>(), head = p.head.item<double>();
   options.weight_decay = 0;
   optimizer->set_options(options);
@@ -375,7 +375,7 @@ TEST(ParameterGroups, UseFirstMatchingRule) {
   EXPECT_EQ(p.head.item<double>(), head);
 }
 
-TEST(ParameterGroups, FrozenNeedNoGradient) {
+TEST(ParameterGroups, DisableGradientsIfFrozen) {
   ThreeParameters p;
   const auto optimizer =
       make_optimizer(p.parameters, {.groups = {{.match = "backbone.*", .frozen = true}}});

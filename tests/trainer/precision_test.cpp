@@ -1,4 +1,5 @@
-// fp16 finds its loss scale by itself: steps that overflow are skipped and not counted as bad.
+// fp16 training finds its loss scale automatically: steps that overflow are skipped and not counted
+// as bad.
 #include "millrace/models/detector/precision.h"
 
 #include <ATen/Context.h>
@@ -47,8 +48,8 @@ TEST(Precision, NamesMatchTypes) {
   EXPECT_EQ(precision_type(FloatType::fp16), at::kHalf);
 }
 
-// libtorch's getters throw if the old and the new way of setting TF32 differ.
-TEST(Precision, SharesFp32ModeOfProducts) {
+// libtorch's getters throw if its old and new TF32 settings disagree.
+TEST(Precision, SetsTf32ConsistentlyInLibtorch) {
   const auto& libtorch = at::globalContext();
   for (const bool tf32 : {true, false}) {
     choose_products(tf32);
@@ -66,7 +67,7 @@ TEST(Precision, RejectsTf32OnCpu) {
   EXPECT_EQ(check("precision = 'tf32'\ndevice = 'cuda'"), "");
 }
 
-TEST(Precision, EndsWithGuard) {
+TEST(Precision, IsRestoredByGuard) {
   const auto x = at::full({1}, 1.0);
   {
     const ComputeIn outer(at::kBFloat16, at::kCPU);
@@ -99,8 +100,8 @@ TEST(LossScale, StaysWithinBounds) {
   EXPECT_EQ(scale.factor, LossScale::kMax);
 }
 
-/// A training in fp16. With a slope of 6, the loss scales 65536, 32768 and 16384 overflow and 8192
-/// does not.
+/// A training run in fp16. With a slope of 6, the loss scales 65536, 32768 and 16384 overflow and
+/// 8192 does not.
 struct HalfTraining {
   explicit HalfTraining(double slope = 6) : model(slope) {
     plan.train.precision = FloatType::fp16;
@@ -116,7 +117,7 @@ struct HalfTraining {
   TrainPlan plan = fake_plan(model, scratch / "run");
 };
 
-TEST(LossScale, SkipsOverflowsWithoutCountingThem) {
+TEST(LossScale, SkipsOverflowsWithoutCountingBadSteps) {
   HalfTraining half;
   std::vector<double> weights, factors;
   std::vector<std::int64_t> overflows;
@@ -137,13 +138,13 @@ TEST(LossScale, SkipsOverflowsWithoutCountingThem) {
   EXPECT_LT(weights[3], 1);
 }
 
-TEST(LossScale, StaticNeverChanges) {
+TEST(LossScale, NeverChangesIfStatic) {
   const auto train = [](double loss_scale) {
     HalfTraining half;
     half.plan.train.loss_scale = loss_scale;
     const auto end = Trainer(half.plan, {}).run();
     EXPECT_EQ(end.at.bad_steps + end.at.overflow_steps, 0);
-    // the initial value of the search, unused
+    // Unused, so still the initial value of the search.
     EXPECT_EQ(end.at.loss_scale.factor, LossScale::kInitial);
     return half.weight();
   };
@@ -151,7 +152,7 @@ TEST(LossScale, StaticNeverChanges) {
   EXPECT_NEAR(train(1024), train(64), 1e-6);
 }
 
-TEST(LossScale, CountsStaticAndLossOverflows) {
+TEST(LossScale, CountsOverflowsThatItCannotFix) {
   HalfTraining static_scale, infinite(/*slope=*/1e30);
   static_scale.plan.train.loss_scale = 16384;
   infinite.plan.train.epochs = 20;
@@ -161,7 +162,7 @@ TEST(LossScale, CountsStaticAndLossOverflows) {
   EXPECT_THAT(infinite.failure(), ::testing::HasSubstr("10th"));
 }
 
-/// loss = slope * w, with a product in the type of the step.
+/// loss = w, computed as a product in the precision of the step.
 class LinearDetector final : public Detector {
  public:
   LinearDetector() { w_ = parameters_.add("w", at::full({1, 1}, 1.0), ParameterKind::weight); }

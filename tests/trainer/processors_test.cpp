@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using Shares = std::vector<Processors>;
 
 constexpr auto kTwoSockets = "pack:2 core:4 pu:1";  // processors 0-3 and 4-7
-// a core has processors n and n + 4
+// A core has processors n and n + 4.
 constexpr auto kHyperthreads = "pack:1 core:4 pu:2(indexes=0,4,1,5,2,6,3,7)";
 
 Shares shares(const std::string& description, const Shares& allowed,
@@ -29,14 +29,14 @@ Shares shares(const std::string& description, const Shares& allowed,
   return all;
 }
 
-TEST(Processors, AreSharedAsNeighbours) {
+TEST(Processors, AreDividedIntoContiguousShares) {
   EXPECT_THAT(shares(kTwoSockets, {"0-7"}), ElementsAre("0-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(2, "0-7")), ElementsAre("0-3", "4-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(4, "0-7")), ElementsAre("0-1", "2-3", "4-5", "6-7"));
   EXPECT_THAT(shares(kTwoSockets, Shares(3, "0-7")), ElementsAre("0-1", "2-4", "5-7"));
 }
 
-TEST(Processors, OfOneCoreStayTogether) {
+TEST(Processors, StayTogetherIfOnSameCore) {
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-7")), ElementsAre("0-1,4-5", "2-3,6-7"));
   // Only processors allowed by taskset are used: one of each core's two.
   EXPECT_THAT(shares(kHyperthreads, Shares(2, "0-3")), ElementsAre("0-1", "2-3"));
@@ -47,7 +47,7 @@ TEST(Processors, AreLimitedToContainer) {
   EXPECT_THAT(shares(kTwoSockets, Shares(2, "1,7")), ElementsAre("1", "7"));
 }
 
-TEST(Processors, KeepBindingOfLauncher) {
+TEST(Processors, KeepLauncherBinding) {
   EXPECT_THAT(shares(kTwoSockets, {"0", "1"}), ElementsAre("0", "1"));
   EXPECT_THAT(shares(kTwoSockets, {"0-3", "4-7"}), ElementsAre("0-3", "4-7"));
   // Two ranks per socket, alternating: each pair divides its own socket.
@@ -59,16 +59,16 @@ TEST(Processors, ReportRanksBoundToFewCores) {
   EXPECT_TRUE(are_bound_narrowly({"0", "1"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0-3", "4-7"}, {kTwoSockets}));
   EXPECT_FALSE(are_bound_narrowly({"0", "1"}, {"pack:1 core:2 pu:1"}));
-  // Equal sets of both ranks are a deliberate choice.
+  // Equal sets for both ranks are taken as deliberate.
   EXPECT_FALSE(are_bound_narrowly({"0-1", "0-1"}, {kTwoSockets}));
 }
 
-TEST(Processors, AreAllSharedWithFewCores) {
+TEST(Processors, AreAllSharedIfCoresAreFew) {
   EXPECT_THAT(shares("pack:1 core:2 pu:1", Shares(3, "0-1")), ElementsAre("0-1", "0-1", "0-1"));
 }
 
-/// Returns a topology of two sockets with two cores and a bus each; `first` and `second` are the
-/// devices on them.
+/// Returns a topology of two sockets, each with two cores and a bus; `first` and `second` are the
+/// devices on the buses.
 std::string xml_with(const std::string& first, const std::string& second) {
   int id = 0;
   const auto sets = [&](int mask) {
@@ -104,7 +104,7 @@ std::string gpu(int bus) {
       bus);
 }
 
-TEST(Processors, AreNearGpuOfRank) {
+TEST(Processors, AreNearGpuOfTheirRank) {
   const auto two = xml_with(gpu(0x3b), gpu(0xb0));
   EXPECT_THAT(shares(two, Shares(2, "0-3"), {address(0x3b), address(0xb0)}),
               ElementsAre("0-1", "2-3"));
@@ -136,7 +136,7 @@ TEST(Processors, RejectInvalidDescription) {
   EXPECT_THROW(shares(kTwoSockets, {"many"}), Error);
 }
 
-TEST(Processors, MatchAffinityOfProcess) {
+TEST(Processors, MatchProcessAffinity) {
   std::thread([] {
     cpu_set_t mask;
     ASSERT_EQ(::sched_getaffinity(0, sizeof(mask), &mask), 0);

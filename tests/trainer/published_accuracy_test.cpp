@@ -17,7 +17,7 @@ Recipe training(double epochs, double clip_norm) {
   return recipe;
 }
 
-TEST(PublishedWarnings, WarnOnlyOfLargeSteps) {
+TEST(PublishedWarnings, AppearOnlyForLargeSteps) {
   EXPECT_THAT(published_warnings(training(12, 0), 64), IsEmpty());
   EXPECT_THAT(published_warnings(training(12, 0), 128),
               ElementsAre(AllOf(HasSubstr("128 images"), HasSubstr("12 epochs")),
@@ -25,7 +25,7 @@ TEST(PublishedWarnings, WarnOnlyOfLargeSteps) {
   EXPECT_THAT(published_warnings(training(24, 1.5), 256), IsEmpty());
 }
 
-TEST(PublishedWarnings, IgnoreOtherOptimizers) {
+TEST(PublishedWarnings, DependOnOptimizer) {
   auto recipe = training(12, 0);
   recipe.optimizer.type = OptimizerType::adamw;
   EXPECT_THAT(published_warnings(recipe, 128), IsEmpty());

@@ -1,4 +1,4 @@
-// Runs on every rank: a step of several ranks equals the step of one process with all their images.
+// Runs on every rank: a step on several ranks equals a step of one process on all their images.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -28,9 +28,9 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kImages = 8;  // per step
 
-/// The losses are the weighted mean over images of (w - id)^2 and, over images with an odd id, of
-/// (odd - id)^2; no loss depends on `idle`. The buffer `seen` is the last image's id or, with
-/// `normalises`, a sum over the images of all ranks.
+/// Two losses: the weighted mean of (w - id)^2 over all images, and the mean of (odd - id)^2 over
+/// images with an odd id; no loss depends on `idle`. The buffer `seen` is the id of a rank's first
+/// image or, with `normalises`, a sum over the images of all ranks.
 class SomeDetector final : public Detector {
  public:
   SomeDetector() {
@@ -86,8 +86,8 @@ class SomeDetector final : public Detector {
   at::Tensor w_, odd_, idle_, seen_;
 };
 
-/// Returns images `first` to `first + count` with these ids, without the lost ones; each batch is
-/// padded to another size.
+/// Returns a batch of the images with ids [first, first + count), except lost images. Its padded
+/// size depends on `first`.
 Batch batch_of(std::int64_t first, std::int64_t count, const std::set<std::int64_t>& lost) {
   Batch batch{.height = static_cast<std::int32_t>(2 + first), .width = 9};
   for (auto id = first; id < first + count; ++id)
@@ -97,7 +97,7 @@ Batch batch_of(std::int64_t first, std::int64_t count, const std::set<std::int64
   return batch;
 }
 
-/// Steps of the ranks of `all`, with `parts` micro-batches per rank.
+/// Training steps on the ranks of `all`, each on `parts` batches per rank.
 struct Steps {
   const Cluster& all = *cluster;
   TrainOptions train = {};
@@ -161,7 +161,7 @@ TEST(RanksStep, ExchangesHalfPrecisionGradients) {
                               0.05);
 }
 
-TEST(RanksStep, FindsLossScaleOfOneProcess) {
+TEST(RanksStep, FindsSameLossScaleAsOneProcess) {
   TrainOptions fp16;
   fp16.precision = FloatType::fp16;
   Steps together{.train = fp16, .count = 10},
@@ -179,7 +179,7 @@ TEST(RanksStep, IgnoresParametersWithoutGradient) {
   Steps steps;
   steps.run();
   EXPECT_EQ(steps.model.value("idle"), 1);  // weight decay would have changed it
-  EXPECT_NE(steps.model.value("odd"), 1);   // even four ranks have an odd image each
+  EXPECT_NE(steps.model.value("odd"), 1);   // each of four ranks still has an odd image
 }
 
 TEST(RanksStep, RejectsBadImageOnAllRanks) {
@@ -199,8 +199,8 @@ TEST(RanksStep, SharesStatisticsAndPadding) {
   EXPECT_EQ(steps.model.sizes, (std::vector{std::pair(9, 2 + last)}));
 }
 
-TEST(RanksStep, WorksWithoutObjectsOnOneRank) {
-  const std::set<std::int64_t> lost{1, 3};  // rank 0 has even images only
+TEST(RanksStep, WorksIfOneRankHasNoObjects) {
+  const std::set<std::int64_t> lost{1, 3};  // rank 0 has only even images
   expect_steps_of_one_process({.lost = lost}, {.all = Cluster::alone(), .lost = lost});
 }
 
@@ -234,7 +234,7 @@ void expect_same_bytes(const OptimizerOptions& optimizer, TrainOptions train, st
         << alone.values[i].first;
 }
 
-TEST(MicroBatches, GiveSameBytesForAnyRanks) {
+TEST(MicroBatches, GiveSameBytesForAnyRankCount) {
   at::set_num_threads(1);
   TrainOptions train;
   train.micro_batch = 1;
@@ -267,7 +267,7 @@ TEST(MicroBatches, MatchStepOfRemainingImages) {
           train.passes = passes;
           Steps cut{.train = train, .parts = parts, .count = 3, .lost = lost},
               whole{.all = Cluster::alone(), .parts = parts, .count = 3, .lost = lost};
-          // Batch norm would see each pass by itself.
+          // Batch norm would normalise each pass separately.
           for (auto* steps : {&cut, &whole})
             steps->model.normalises = passes == 1, steps->model.keeps_last = false;
           SCOPED_TRACE(fmt::format("{} lost, accumulate = {}, micro_batch = {}, passes = {}",
@@ -276,7 +276,7 @@ TEST(MicroBatches, MatchStepOfRemainingImages) {
         }
 }
 
-TEST(MicroBatches, GiveSameBytesWithLostImages) {
+TEST(MicroBatches, GiveSameBytesIfImagesAreLost) {
   at::set_num_threads(1);
   TrainOptions train;
   train.micro_batch = 2;
@@ -293,7 +293,7 @@ TEST(MicroBatches, GiveSameBytesWithLostImages) {
 }
 
 TEST(GradientBuckets, GiveSameSumsForAnySize) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to add";
+  if (cluster->size() == 1) GTEST_SKIP() << "one rank has nothing to reduce";
   const auto sync = make_gradient_sync(at::kCPU, *cluster);
   for (const std::int64_t bytes : {4, 40, 1 << 20}) {
     Parameters parameters;
@@ -304,7 +304,7 @@ TEST(GradientBuckets, GiveSameSumsForAnySize) {
     EXPECT_EQ(buckets.count(), bytes == 4 ? 5 : bytes == 40 ? 4 : 2);
     for (int repeat = 0; repeat < 2; ++repeat) {
       // Rank r has a gradient of 10 r + i for each parameter i except the r-th and the fourth. No
-      // rank has one for the fourth.
+      // rank has a gradient for the fourth.
       auto loss = values[0].sum() * 0;
       for (std::int64_t i = 0; i < 5; ++i)
         if (i != 3 && i != cluster->rank())
@@ -340,7 +340,7 @@ TEST(ShareValues, BroadcastsValuesOfRank0) {
 }
 
 TEST(ShareValues, ReportsRankAndTensorThatDiffer) {
-  if (cluster->size() == 1) GTEST_SKIP() << "one rank is like itself";
+  if (cluster->size() == 1) GTEST_SKIP() << "a single rank cannot differ";
   const auto value = at::zeros({2});
   if (cluster->rank() == 1) value[1].fill_(-0.0);
   check_same_values(*cluster, {{"a", at::ones({3})}}, "the model");

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 struct Case {
   const char* name;
   ScheduleOptions options;
-  std::vector<std::pair<ScheduleTime, double>> rates;  // for a run of 10 epochs with a peak of 2
+  std::vector<std::pair<ScheduleTime, double>>
+      rates;  // for a run of 10 epochs with a peak rate of 2
 };
 
 TEST(Schedule, MatchesFormula) {

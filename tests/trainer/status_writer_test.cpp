@@ -1,4 +1,4 @@
-// A rank updates its status file, and a write error does not end the training.
+// A rank updates its status file, and a write error does not end the run.
 #include "millrace/trainer/status/status_writer.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST_F(StatusWriting, FollowsTraining) {
   EXPECT_EQ(now["reason"], "out of luck");
 }
 
-TEST_F(StatusWriting, RemovesFilesOfEarlierStarts) {
+TEST_F(StatusWriting, RemovesFilesOfEarlierLaunches) {
   fs::create_directory(status_folder(run_.path()));
   std::ofstream(status_file(run_.path(), 7)) << "{}";
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 2);
@@ -63,7 +63,7 @@ TEST_F(StatusWriting, RemovesFilesOfEarlierStarts) {
   EXPECT_FALSE(file(/*start=*/2).is_null());
 }
 
-TEST_F(StatusWriting, WarnsOnceOfFullDisk) {
+TEST_F(StatusWriting, WarnsOnceIfDiskIsFull) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
   ASSERT_TRUE(comes_to_be_written_after(0));
   const auto name = status_file(run_.path(), 0);
@@ -72,14 +72,14 @@ TEST_F(StatusWriting, WarnsOnceOfFullDisk) {
   EXPECT_TRUE(log_.comes_to_say("warning `trainer status`"));
   log_.take();
   fs::remove(name);
-  EXPECT_TRUE(comes_to_be_written_after(0)) << "once there is room";
+  EXPECT_TRUE(comes_to_be_written_after(0)) << "once the disk has space";
   fs::create_symlink("/dev/full", run_ / "full");
   fs::rename(run_ / "full", name);
   writer.end("done", "");
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(StatusWriting, WarnsOnceWithoutFolder) {
+TEST_F(StatusWriting, WarnsOnceIfFolderIsMissing) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_ / "none", 1);
   EXPECT_TRUE(log_.comes_to_say("warning `trainer status`"));
   log_.take();

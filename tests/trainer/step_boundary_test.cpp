@@ -1,5 +1,5 @@
-// Actions of callbacks between steps take effect in one order, independent of the order of the
-// callbacks.
+// What callbacks request between steps takes effect in a fixed order, which does not depend on the
+// order of the callbacks.
 #include "millrace/trainer/step_boundary.h"
 
 #include <ATen/ops/full.h>
@@ -41,10 +41,10 @@ TEST(StepBoundary, PublishesIndependentlyOfOrder) {
   }
 }
 
-TEST(StepBoundary, PublishesEarlierMomentsFirst) {
+TEST(StepBoundary, PublishesEarlierStepsFirst) {
   Fixture f;
   f.plan.train.max_steps = 3;
-  // step of arrival, step of the metric, and its value
+  // The step of publication, the step of the metric, and its value.
   std::vector<std::tuple<std::int64_t, std::int64_t, double>> heard;
   f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step != 3) return;
@@ -151,7 +151,7 @@ TEST(StepBoundary, ReportsFailingCallbackAndHook) {
     }
 }
 
-TEST(StepBoundary, SavesNoFailedStep) {
+TEST(StepBoundary, DoesNotSaveFailedStep) {
   const std::map<std::string, std::function<void(LambdaCallback&)>> hooks = {
       {"after_step",
        [](LambdaCallback& c) {
@@ -185,7 +185,7 @@ TEST(StepBoundary, SavesNoFailedStep) {
   }
 }
 
-TEST(When, ChecksConditionAndStart) {
+TEST(When, CombinesPeriodConditionAndAtStart) {
   struct Note final : Callback {
     std::vector<std::int64_t>& steps;
     explicit Note(std::vector<std::int64_t>& into) : steps(into) {}
@@ -205,7 +205,8 @@ TEST(When, ChecksConditionAndStart) {
   EXPECT_THAT(triggered("step >= 8", true), ElementsAre(8, 12, 15));
   EXPECT_THAT(triggered("epoch < 2", true), ElementsAre(0, 4, 8));
   EXPECT_THAT(triggered("epoch < 2", false), ElementsAre(4, 8));
-  // Metrics published at a boundary are used from the next one on, in any order of callbacks.
+  // Metrics published at a boundary are used from the next boundary, whatever the order of the
+  // callbacks.
   EXPECT_THAT(triggered("x > 0", true), ElementsAre(12, 15));
 }
 
@@ -213,7 +214,7 @@ TEST(HyperParameters, SaveOnlyChangedValues) {
   HyperParameters first({.momentum = 0.9, .weight_decay = 0.1});
   first.set("optimizer.momentum", 0.8, "test");
   first.apply();
-  HyperParameters resumed({.momentum = 0.9, .weight_decay = 0.2});  // another configuration
+  HyperParameters resumed({.momentum = 0.9, .weight_decay = 0.2});  // a different configuration
   resumed.load(first.changed());
   EXPECT_EQ(resumed.at("optimizer.momentum"), 0.8);
   EXPECT_EQ(resumed.at("optimizer.weight_decay"), 0.2);

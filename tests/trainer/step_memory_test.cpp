@@ -25,7 +25,7 @@ void take_step(StepMemory& memory, std::int64_t number) {
   memory.after_step(number, batches, std::vector<StepPlace>{{.width = 100, .height = 100}});
 }
 
-TEST(StepMemory, WarnsOnceOfTooLargeBatch) {
+TEST(StepMemory, WarnsOnceAboutTooLargeBatch) {
   Log log;
   StepMemory memory(
       LargestBatch{.images = 2, .slot = {100'000, 100'000}, .planned = 9, .number = 4}, at::kCPU,

@@ -1,4 +1,4 @@
-// Records of steps that were not finite.
+// Records of steps whose loss or gradient was not finite.
 #include "millrace/trainer/step_record.h"
 
 #include <ATen/ops/tensor.h>
@@ -89,7 +89,7 @@ TEST(StepRecord, ReportsMissingOrDamagedFile) {
   MILLRACE_EXPECT_ERROR(read_step_record(scratch / "no"), scratch / "no", "record of a step");
 }
 
-TEST(StepRecord, RepeatsFirstThreeBadSteps) {
+TEST(StepRecord, RecordsFirstThreeBadSteps) {
   const Scratch scratch;
   LineDetector model;
   model.bad_from = 4;

@@ -23,7 +23,7 @@ nlohmann::json torch_reference() {
   return nlohmann::json::parse(read_file(file));
 }
 
-/// Returns the numbers that torch_reference.py uses.
+/// Returns the gradient that torch_reference.py uses.
 at::Tensor gradient(std::int64_t step) {
   auto values = at::empty({2, 3}, at::kDouble);
   for (std::int64_t i = 0; i < 6; ++i)
@@ -53,7 +53,7 @@ void expect_rates(const nlohmann::json& expected, const ScheduleOptions& options
         << value_name(options.type) << " " << epoch;
 }
 
-TEST(TorchPeers, MatchTorch) {
+TEST(TorchPeers, AgreeOnOptimizersAndSchedules) {
   MILLRACE_NEEDS_PYTHON("torch");
   const auto torch = torch_reference();
   ASSERT_FALSE(torch.is_null());

@@ -1,4 +1,4 @@
-"""Ten steps of torch.optim and the rates of its schedules, as JSON: torch_reference.py OUT"""
+"""Writes ten steps of torch.optim and the rates of its schedules as JSON: torch_reference.py OUT"""
 import json
 import sys
 
@@ -9,7 +9,7 @@ torch.set_num_threads(1)
 
 
 def gradient(step):
-    """The same numbers as in optimizer_peers_test.cpp."""
+    """Returns the same numbers as in torch_peers_test.cpp."""
     return torch.tensor([[((step * 7 + i * 3) % 11 - 5) / 4 for i in range(6)]]).view(2, 3)
 
 

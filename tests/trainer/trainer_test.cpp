@@ -1,4 +1,4 @@
-// The training loop: its length, its end, and the steps that it skips.
+// The training loop: how long it runs, how it ends, and which steps it skips.
 #include "millrace/trainer/trainer.h"
 
 #include <gmock/gmock.h>
@@ -92,7 +92,7 @@ TEST(Trainer, LogsLengthAndSkippedSamples) {
   EXPECT_THAT(text, ::testing::ContainsRegex("warning 2 samples .*a.jpg: is cut short\n"));
 }
 
-TEST(Trainer, LogsLastRateAndWholeSteps) {
+TEST(Trainer, LogsFinalRateAndRoundedLength) {
   Fixture f;
   f.plan.schedule = {.type = ScheduleType::cosine, .warmup = "0 steps"};
   f.plan.train.max_steps = 5;
@@ -112,7 +112,7 @@ TEST(Trainer, LogsLastRateAndWholeSteps) {
               HasSubstr("3 steps of 2 images: 0.6 epochs of 10 samples; train.epochs = 0.5"));
 }
 
-TEST(Trainer, StopsOnRequestOfCallback) {
+TEST(Trainer, StopsOnCallbackRequest) {
   Fixture f;
   f.add().on_after_step = [](const TrainState& s) {
     if (s.at.step == 4) s.stop("enough");
@@ -189,10 +189,10 @@ TEST(Trainer, ReportsCheckpointThatCannotBeWritten) {
     if (s.at.step % 3 == 0) s.save_checkpoint();
   };
   EXPECT_THAT(f.failure(), HasSubstr("checkpoint of step 3"));
-  EXPECT_LE(steps, 6) << "the next checkpoint waits for the one before";
+  EXPECT_LE(steps, 6) << "the next checkpoint waits for the previous one";
 }
 
-TEST(TrainerDeathTest, DiesOfSecondSignal) {
+TEST(TrainerDeathTest, DiesOnSecondSignal) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
@@ -239,7 +239,7 @@ class RunningDetector final : public LineDetector {
   at::Tensor mean_;
 };
 
-TEST(Trainer, RestoresStatisticsOfSkippedSteps) {
+TEST(Trainer, RestoresStatisticsAfterSkippedSteps) {
   RunningDetector model;
   model.bad_from = 3;
   model.bad_until = 5;

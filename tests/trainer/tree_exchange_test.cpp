@@ -1,4 +1,4 @@
-// Sums over ranks by messages, with threads as ranks, are bit-identical to one tree.
+// An all-reduce by messages between ranks, here threads, is bit-identical to one tree sum.
 #include "millrace/trainer/cluster/tree_exchange.h"
 
 #include <ATen/TensorOperators.h>
@@ -40,7 +40,7 @@ class Mail {
     all_here_.arrive_and_wait();
   }
 
-  /// To be called when all ranks are done.
+  /// Call it only when all ranks are done.
   bool has_letters() const { return !letters_.empty(); }
 
  private:
@@ -89,7 +89,7 @@ TEST(SumAsTree, MatchesTreeForPowersOfTwo) {
   }
 }
 
-TEST(SumAsTree, MatchesForAnyRanksAndValues) {
+TEST(SumAsTree, MatchesTreeForAnyRankCount) {
   for (const std::size_t ranks : {3, 5, 8})
     for (const std::int64_t count : {1, 2, 7, 100})
       for (const auto type : {at::kFloat, at::kDouble}) {
@@ -101,7 +101,7 @@ TEST(SumAsTree, MatchesForAnyRanksAndValues) {
 }
 
 TEST(SumAsTree, RoundsHalfPrecisionOnce) {
-  // With steps of 2^-7, 1 + 2^-8 + 2^-8 is 1 if each sum is rounded.
+  // bfloat16 values near 1 are 2^-7 apart, so 1 + 2^-8 + 2^-8 is 1 if each sum is rounded.
   std::vector<at::Tensor> values;
   for (const double value : {1.0, 0.00390625, 0.00390625, 0.0})
     values.push_back(at::full({5}, value, at::kBFloat16));
