@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 constexpr std::int64_t kImages = 8;  // per step
 
 /// Two losses: the weighted mean of (w - id)^2 over all images, and the mean of (odd - id)^2 over
-/// images with an odd id; no loss depends on `idle`. The buffer `seen` is the id of a rank's first
+/// images with an odd id; no loss depends on `idle`. The buffer `seen` is the id of a batch's first
 /// image or, with `normalises`, a sum over the images of all ranks.
 class SomeDetector final : public Detector {
  public:

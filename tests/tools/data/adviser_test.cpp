@@ -1,4 +1,5 @@
-// The chosen image sizes, anchors, batches and schedules, on data sets generated for each rule.
+// The image sizes, anchors, batch sizes and schedules that are chosen for data sets generated for
+// each rule.
 #include "millrace/tools/data/adviser.h"
 
 #include <gmock/gmock.h>
@@ -52,14 +53,14 @@ AnchorRule rule_of(const std::vector<double>& sizes, const std::vector<double>& 
   return rule;
 }
 
-TEST(Sides, KeepsImageSizesWithinMachineLimits) {
+TEST(ImageSizeChoice, StaysWithinMachineLimits) {
   EXPECT_EQ(choose_sides(made_up({320, 240}, 40), kLaptop).largest(), 256);
   EXPECT_EQ(choose_sides(made_up({4000, 3000}, 1000), kServer).largest(), 800);
   const auto small = choose_sides(made_up({200, 160}, 40), kServer);
   EXPECT_EQ(small.largest(), 160);
 }
 
-TEST(Sides, IncreasesForSmallObjectsUpToLimit) {
+TEST(ImageSizeChoice, IncreasesForSmallObjectsUpToLimit) {
   const auto enlarged = choose_sides(made_up({1600, 1200}, 60), kLaptop);
   EXPECT_GT(enlarged.largest(), 256);
   EXPECT_FALSE(enlarged.too_small);
@@ -69,12 +70,12 @@ TEST(Sides, IncreasesForSmallObjectsUpToLimit) {
   EXPECT_LE(tiny.largest(), 384);
 }
 
-TEST(Sides, DecreasesForLargeObjectsWithoutGpu) {
+TEST(ImageSizeChoice, DecreasesForLargeObjectsOnCpu) {
   EXPECT_LT(choose_sides(made_up({640, 480}, 300), kLaptop).largest(), 256);
   EXPECT_EQ(choose_sides(made_up({640, 480}, 300), kServer).largest(), 480);
 }
 
-TEST(Sides, ReturnsAscendingSidesWithinMaximum) {
+TEST(ImageSizeChoice, ReturnsAscendingShortSides) {
   const auto sides = choose_sides(made_up({640, 480}, 40), kLaptop);
   EXPECT_TRUE(std::ranges::is_sorted(sides.short_side));
   EXPECT_EQ(sides.of({640, 480}).height, sides.largest());
@@ -85,7 +86,7 @@ TEST(Sides, ReturnsAscendingSidesWithinMaximum) {
   EXPECT_EQ(choose_sides(mixed, kLaptop).max_side, sides.max_side);
 }
 
-TEST(Sides, ReturnsSidesWithoutObjects) {
+TEST(ImageSizeChoice, SupportsDataWithoutObjects) {
   SeenData data{.classes = {"a"}};
   data.images.push_back({.original = {640, 480}});
   EXPECT_GT(choose_sides(data, kLaptop).largest(), 0);
@@ -110,7 +111,7 @@ TEST(AnchorChoice, AddsLongAnchorsOnlyForLongObjects) {
   EXPECT_THAT(choose_anchors(made_up({800, 800}, 64, 1), rule_of).ratios, ElementsAre(.5, 1, 2));
 }
 
-/// Returns 60 squares at random positions in an image, with sides from `sides`.
+/// Returns 60 squares at random positions in an image, whose sizes are drawn from `sides`.
 SeenData squares(const std::vector<float>& sides, std::uint64_t seed) {
   SeenData data{.classes = {"one"}};
   Instances objects;
@@ -158,7 +159,7 @@ TEST(BetterSizes, NeverReducesRecall) {
   EXPECT_GT(advised, 5);
 }
 
-TEST(Batch, FitsMemoryAndDataSet) {
+TEST(BatchSizeChoice, FitsMemoryAndDataSet) {
   EXPECT_EQ(choose_batch(1000, kLaptop), 4);
   EXPECT_EQ(choose_batch(1000, kServer), 8);
   EXPECT_EQ(choose_batch(9, kLaptop), 2);
@@ -169,7 +170,7 @@ TEST(Batch, FitsMemoryAndDataSet) {
   EXPECT_EQ(batch_in_memory(4, small, 1e10), 1);
 }
 
-TEST(Plan, AdaptsEpochsToDataSetSize) {
+TEST(ScheduleChoice, AdaptsEpochsToDataSetSize) {
   std::int64_t last = 1000;
   for (const std::size_t images : {20, 100, 1000, 10'000, 100'000}) {
     const auto plan = choose_plan(images, 4, Start::backbone, false);
@@ -184,14 +185,14 @@ TEST(Plan, AdaptsEpochsToDataSetSize) {
   EXPECT_GE(choose_plan(1, 1, Start::detector, false).warmup, 1);
 }
 
-TEST(Plan, MatchesStepsOfTraining) {
+TEST(ScheduleChoice, MatchesTrainingStepCount) {
   const auto plan = choose_plan(25, 4, Start::random, false);
   EXPECT_EQ(plan.steps, count_steps(static_cast<double>(plan.epochs), 25, 4));
   EXPECT_EQ(plan.steps, (25 * plan.epochs + 3) / 4);
   EXPECT_EQ(plan.first_evaluation, (25 * plan.evaluate_every + 3) / 4);
 }
 
-TEST(Flips, DisablesForSidesAndLetters) {
+TEST(Flips, AreDisabledForSidesAndCharacters) {
   EXPECT_EQ(no_flip_reason({"cat", "dog"}), "");
   EXPECT_EQ(no_flip_reason({"bright", "leftover"}), "");
   EXPECT_NE(no_flip_reason({"shoe_left", "shoe_right"}), "");

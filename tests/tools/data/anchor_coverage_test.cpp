@@ -1,4 +1,4 @@
-// Which objects anchors cover, compared with a search of all anchors.
+// Which objects the anchors cover, compared with an exhaustive search over all anchors.
 #include "millrace/tools/data/anchor_coverage.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ std::vector<Box> all_anchors(const AnchorRule& rule, cv::Size size) {
   return anchors;
 }
 
-/// Computes the coverage from all pairs, like the matcher.
+/// Computes the coverage from all pairs of objects and anchors, as the matcher does.
 std::vector<ObjectCoverage> by_all_pairs(const SeenData& data, const SeenImage& image,
                                          const AnchorRule& rule) {
   const auto objects = data.objects_of(image);
@@ -138,7 +138,7 @@ SeenData made_data(int images, double grain) {
       const double y = std::floor(rng.uniform(0, size.height - height) / grain) * grain;
       add({static_cast<float>(x), static_cast<float>(y), static_cast<float>(x + width),
            static_cast<float>(y + height)});
-      // duplicates, which one anchor cannot learn both
+      // Duplicates: one anchor cannot match both objects.
       if (rng.chance(0.2)) add(objects.boxes.back());
     }
     add_image(data, {.image_id = k, .original = size, .seen = size}, objects);
@@ -153,12 +153,12 @@ TEST(AnchorCoverage, MatchesExhaustiveSearch) {
 }
 
 TEST(AnchorCoverage, MatchesExhaustiveSearchWithTies) {
-  // Whole pixels: an object inside an anchor is also inside its neighbours.
+  // With whole pixels, an object inside an anchor is often inside its neighbours too, so IoUs tie.
   for (const auto& rule : {pyramid({16, 64, 256}, 8), pyramid({8}, 4), pyramid({300, 600}, 16)})
     expect_same(made_data(100, 1), rule);
 }
 
-TEST(AnchorCoverage, MatchesExhaustiveSearchInEveryStyle) {
+TEST(AnchorCoverage, MatchesExhaustiveSearchForEachRule) {
   const auto data = made_data(60, 0.25);
   auto rule = pyramid({32, 64, 128, 256, 512}, 8);
   rule.foreground = 0.5;

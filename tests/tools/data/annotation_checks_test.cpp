@@ -1,4 +1,4 @@
-// Faults of the records and objects of an annotation file, each one alone in an otherwise valid
+// Faults in the records and objects of an annotation file, each tested alone in an otherwise valid
 // data set.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-/// Returns one line per kind: "error box-outside 2: the first example".
+/// Returns one line per kind of finding: "error box-outside 2: the first example".
 std::vector<std::string> lines(const Findings& findings) {
   const char* kSeverities[] = {"error", "warning", "note"};
   std::vector<std::string> result;
@@ -37,9 +37,9 @@ std::vector<std::string> lines(const Findings& findings) {
 }
 
 /// Two images of 100 x 80 pixels with two valid objects each.
-class Checks : public ::testing::Test {
+class AnnotationChecks : public ::testing::Test {
  protected:
-  Checks() {
+  AnnotationChecks() {
     json_["images"] = Json::array();
     json_["annotations"] = Json::array();
     json_["categories"] = {{{"id", 1}, {"name", "cat"}}, {{"id", 2}, {"name", "dog"}}};
@@ -68,8 +68,8 @@ class Checks : public ::testing::Test {
     for (auto& one : json_["annotations"]) one.erase("segmentation");
   }
 
-  /// A field of the first object, its value as JSON, and the expected findings of this change: the
-  /// beginning of each, and a part of the last.
+  /// A field of the first object, its new value as JSON, and the findings expected from this
+  /// change: the beginning of each finding, and a part of the last one.
   struct Case {
     std::string field, value;
     std::vector<std::string> found;
@@ -114,13 +114,13 @@ class Checks : public ::testing::Test {
   std::size_t usable_ = 0, objects_ = 0;
 };
 
-TEST_F(Checks, ReportsNothingForValidData) {
+TEST_F(AnnotationChecks, ReportsNothingForValidData) {
   EXPECT_THAT(check(), IsEmpty());
   EXPECT_EQ(usable_, 2U);
   EXPECT_EQ(objects_, 4U);
 }
 
-TEST_F(Checks, ReportsUnreadableFile) {
+TEST_F(AnnotationChecks, ReportsUnreadableFile) {
   const auto whole = json_.dump();
   json_.erase("categories");
   const auto expect_told = [&](const std::string& why) {
@@ -136,7 +136,7 @@ TEST_F(Checks, ReportsUnreadableFile) {
   expect_told("'categories'");
 }
 
-TEST_F(Checks, ContinuesAfterInvalidRecords) {
+TEST_F(AnnotationChecks, ContinuesAfterInvalidRecords) {
   object(0)["bbox"] = {1, 2, -3, 4};
   object(1)["segmentation"] = {{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}};
   object(2)["segmentation"] = {{"size", {80, 100}}, {"counts", {1, 2}}};
@@ -158,7 +158,7 @@ TEST_F(Checks, ContinuesAfterInvalidRecords) {
   EXPECT_EQ(objects_, 1U) << "the valid one, with its own shape";
 }
 
-TEST_F(Checks, RejectsNonFiniteNumbers) {
+TEST_F(AnnotationChecks, RejectsNonFiniteNumbers) {
   const auto whole = json_.dump();
   for (const std::string number : {"NaN", "1e999"}) {
     write(std::string(whole).replace(whole.find("[10,20,30,40]"), 13, "[10," + number + ",30,40]"));
@@ -167,7 +167,7 @@ TEST_F(Checks, RejectsNonFiniteNumbers) {
   }
 }
 
-TEST_F(Checks, KeepsValidRecords) {
+TEST_F(AnnotationChecks, KeepsValidRecords) {
   for (int i = 0; i < 200; ++i) {
     auto one = sound(100 + i, 1, 0);
     if (i % 3 == 0) one["segmentation"] = {{1, 2, 3, 4, 5, 6}, {1}};
@@ -182,7 +182,7 @@ TEST_F(Checks, KeepsValidRecords) {
   EXPECT_EQ(objects_, 204U - 29 - 57);
 }
 
-TEST_F(Checks, ReportsErrorsIffReaderRejects) {
+TEST_F(AnnotationChecks, ReportsErrorsIfAndOnlyIfReaderFails) {
   const auto whole = json_.dump();
   Rng rng{7};
   int refused = 0;
@@ -207,7 +207,7 @@ TEST_F(Checks, ReportsErrorsIffReaderRejects) {
   EXPECT_LT(refused, 950);
 }
 
-TEST_F(Checks, ReportsDuplicateIds) {
+TEST_F(AnnotationChecks, ReportsDuplicateIds) {
   object(2)["id"] = 10;
   EXPECT_THAT(check(), ElementsAre("error annotation-id-twice 1: annotation 10, image 2"));
   EXPECT_EQ(objects_, 3U);
@@ -219,7 +219,7 @@ TEST_F(Checks, ReportsDuplicateIds) {
   EXPECT_THAT(check(), ElementsAre("error image-id-twice 1: image 2"));
 }
 
-TEST_F(Checks, ReportsUnknownImageOrCategory) {
+TEST_F(AnnotationChecks, ReportsUnknownImageOrCategory) {
   object(0)["image_id"] = 99;
   object(1)["category_id"] = 77;
   EXPECT_THAT(
@@ -230,18 +230,18 @@ TEST_F(Checks, ReportsUnknownImageOrCategory) {
           "note image-empty 1: image 1 (1.jpg)"));
 }
 
-TEST_F(Checks, ReportsMaskSizeMismatch) {
+TEST_F(AnnotationChecks, ReportsMaskSizeMismatch) {
   expect_found({{"segmentation",
                  R"({"size": [100, 80], "counts": [10, 100, 7890]})",
                  {"error mask-size 1: annotation 10, image 1: "},
                  "100 x 80"}});
 }
 
-TEST_F(Checks, ReportsIdZero) {
+TEST_F(AnnotationChecks, ReportsIdZero) {
   expect_found({{"id", "0", {"warning annotation-id-zero 1: annotation 0, image 1 (1.jpg)"}}});
 }
 
-TEST_F(Checks, ReportsBoxFaults) {
+TEST_F(AnnotationChecks, ReportsBoxFaults) {
   const auto box = [](const std::string& finding, const std::string& shown) {
     return std::vector{finding + " 1: annotation 10, image 1 (1.jpg): box [" + shown +
                        "] in 100 x 80"};
@@ -268,7 +268,7 @@ TEST_F(Checks, ReportsBoxFaults) {
   });
 }
 
-TEST_F(Checks, ReportsImageWithoutUsableObject) {
+TEST_F(AnnotationChecks, ReportsImageWithoutUsableObject) {
   remove_shapes();
   object(0)["bbox"] = object(1)["bbox"] = {10, 20, 0, 40};
   EXPECT_THAT(check(), ElementsAre(StartsWith("error box-unusable 2"),
@@ -276,7 +276,7 @@ TEST_F(Checks, ReportsImageWithoutUsableObject) {
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, ReportsIgnoredObjects) {
+TEST_F(AnnotationChecks, ReportsIgnoredObjects) {
   object(0)["ignore"] = 1;
   object(1)["ignore"] = true;
   object(2)["ignore"] = 0;
@@ -286,7 +286,7 @@ TEST_F(Checks, ReportsIgnoredObjects) {
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, ReportsShapeFaults) {
+TEST_F(AnnotationChecks, ReportsShapeFaults) {
   const std::string one = " 1: annotation 10, image 1 (1.jpg)";
   expect_found({
       {"segmentation", "[[10, 20, 40, 60, 10, 20]]", {"error shape-empty" + one}},
@@ -313,24 +313,24 @@ TEST_F(Checks, ReportsShapeFaults) {
       {"iscrowd", "1", {"note crowd-polygon" + one}},
   });
   object(0).erase("area");
-  EXPECT_THAT(check(), IsEmpty()) << "the reader derives it from the shape";
+  EXPECT_THAT(check(), IsEmpty()) << "the reader computes the area from the shape";
 }
 
-TEST_F(Checks, ReportsMissingShapeAmongOthers) {
+TEST_F(AnnotationChecks, ReportsMissingShapeIfOthersHaveOne) {
   object(0).erase("segmentation");
   EXPECT_THAT(check(), ElementsAre("warning shape-missing 1: annotation 10, image 1 (1.jpg)"));
   remove_shapes();
   EXPECT_THAT(check(), IsEmpty());
 }
 
-TEST_F(Checks, ExcludesCrowdsFromUsableObjects) {
+TEST_F(AnnotationChecks, ExcludesCrowdsFromUsableObjects) {
   object(0)["iscrowd"] = object(1)["iscrowd"] = 1;
   EXPECT_THAT(check(), ElementsAre(StartsWith("note crowd-polygon 2"),
                                    "note image-empty 1: image 1 (1.jpg)"));
   EXPECT_EQ(usable_, 1U);
 }
 
-TEST_F(Checks, ReportsOnlyEmptyCrowdShapes) {
+TEST_F(AnnotationChecks, AcceptsCrowdShapesUnlessEmpty) {
   object(0)["iscrowd"] = 1;
   object(0)["area"] = 7;
   object(0)["segmentation"] = {{"size", {80, 100}}, {"counts", {0, 400, 7600}}};
@@ -339,7 +339,7 @@ TEST_F(Checks, ReportsOnlyEmptyCrowdShapes) {
   EXPECT_THAT(check(), ElementsAre("warning crowd-empty 1: annotation 10, image 1 (1.jpg)"));
 }
 
-TEST_F(Checks, IgnoresUnusedShapesAndCategories) {
+TEST_F(AnnotationChecks, IgnoresUnusedShapesAndCategories) {
   object(0)["segmentation"] = {{10, 20, 40, 60, 10, 20}};
   object(1)["bbox"] = {10, 20, 0, 0};
   write(json_.dump());
@@ -350,7 +350,7 @@ TEST_F(Checks, IgnoresUnusedShapesAndCategories) {
   EXPECT_THAT(lines(findings), IsEmpty());
 }
 
-TEST_F(Checks, ReportsDuplicateObject) {
+TEST_F(AnnotationChecks, ReportsDuplicateObject) {
   auto again = object(0);
   again["id"] = 30;
   json_["annotations"].push_back(again);
@@ -361,7 +361,7 @@ TEST_F(Checks, ReportsDuplicateObject) {
   EXPECT_THAT(check(), IsEmpty()) << "different categories may share a box";
 }
 
-TEST_F(Checks, LimitsExamplesButCountsAll) {
+TEST_F(AnnotationChecks, LimitsExamplesButCountsAll) {
   for (int i = 0; i < 500; ++i)
     json_["images"].push_back(
         {{"id", 1000 + i}, {"file_name", std::to_string(i)}, {"width", 9}, {"height", 9}});

@@ -1,5 +1,5 @@
-// Scores of perfect detections, limited by NMS, the number of detections, anchors, or the cells of
-// masks.
+// Scores of perfect detections, limited by NMS, the number of detections, the anchors or the
+// resolution of masks.
 #include "millrace/tools/data/ceilings.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ struct MadeTruth {
   }
 };
 
-TEST(Ceilings, ReturnsOneForSeparateObjects) {
+TEST(Ceilings, AreOneForSeparateObjects) {
   MadeTruth truth;
   for (int i = 1; i <= 4; ++i) truth.add(i, 20, 20, 100), truth.add(i, 200, 200, 60);
   truth.add(1, 0, 0, 400, 1, /*crowd=*/true);
@@ -68,23 +68,23 @@ TEST(Ceilings, ReturnsOneForSeparateObjects) {
   EXPECT_EQ(ceilings(other, {}).boxes, -1) << "no objects";
 }
 
-TEST(Ceilings, CountsObjectsRemovedByNms) {
+TEST(Ceilings, CountObjectsRemovedByNms) {
   MadeTruth truth;
   truth.add(1, 0, 0, 100);
   truth.add(1, 0, 20, 100);     // IoU 2 / 3
-  truth.add(1, 0, 20, 100, 2);  // of another class, so it stays
+  truth.add(1, 0, 20, 100, 2);  // of a different class, so it is kept
   truth.add(1, 200, 0, 100);
   const auto both = truth.split({"one", "two"});
   const auto found = ceilings(both, {.nms = .5});
   EXPECT_EQ(found.suppressed, 1U);
-  // Two of three objects of one class are found and all of the other: recall up to 2 / 3 of the 101
-  // points.
+  // Two of the three objects of the first class are found and all of the second: for the first
+  // class, precision is 1 at 67 of the 101 recall values.
   EXPECT_NEAR(found.boxes, (67. / 101 + 1) / 2, kClose);
   EXPECT_NEAR(ceilings(both, {.nms = .7}).boxes, 1, kClose);
   EXPECT_NEAR(ceilings(both, {.nms = std::nullopt}).boxes, 1, kClose);
 }
 
-TEST(Ceilings, CountsObjectsBeyondDetectionLimit) {
+TEST(Ceilings, CountObjectsBeyondDetectionLimit) {
   MadeTruth truth;
   for (int i = 0; i < 4; ++i) truth.add(1, 100 * i, 0, 50);
   const auto found = ceilings(truth.split(), {.detections_per_image = 3});
@@ -92,13 +92,13 @@ TEST(Ceilings, CountsObjectsBeyondDetectionLimit) {
   EXPECT_NEAR(found.boxes, 76. / 101, kClose);  // recalls 0 to .75
 }
 
-TEST(Ceilings, ClipsBoxesToImage) {
+TEST(Ceilings, ClipBoxesToImage) {
   MadeTruth truth;
   truth.add(1, 350, 100, 100);  // half of it is outside
   EXPECT_NEAR(ceilings(truth.split(), {}).boxes, .1, kClose) << "matched only at IoU .5";
 }
 
-TEST(Ceilings, CountsObjectsWithoutAnchor) {
+TEST(Ceilings, CountObjectsWithoutAnchor) {
   MadeTruth truth;
   truth.add(1, 20, 20, 100);
   truth.add(2, 20, 20, 100);
@@ -116,7 +116,7 @@ TEST(Ceilings, CountsObjectsWithoutAnchor) {
   EXPECT_NEAR(halved.boxes, 1, kClose);
 }
 
-TEST(Ceilings, ImprovesMasksWithMoreCells) {
+TEST(Ceilings, IncreaseWithMaskResolution) {
   MadeTruth truth;
   for (int i = 1; i <= 4; ++i) truth.add(i, 30, 30, 300), truth.add(i, 340, 340, 40);
   const auto ap = [&](CeilingRule::Masks masks) {
@@ -129,7 +129,7 @@ TEST(Ceilings, ImprovesMasksWithMoreCells) {
   EXPECT_NEAR(ap({.cells = 28}), 1, kClose) << "a round, smooth shape";
 }
 
-TEST(Ceilings, MatchesForAnyThreadCount) {
+TEST(Ceilings, AreSameForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto data =
       coco::read_dataset(testing::data_folder() / "coco_mini/annotations/instances_train2017.json");

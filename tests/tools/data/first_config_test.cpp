@@ -1,4 +1,5 @@
-// The first configuration: a reason above every key, valid TOML for any names, lines that fit.
+// The first configuration has a reason above every key, is valid TOML for any names, and keeps its
+// lines short.
 #include "millrace/tools/data/first_config.h"
 
 #include <gmock/gmock.h>
@@ -60,7 +61,7 @@ std::string value(const Config& config, const std::string& key) {
   return found ? value_text(*found) : "";
 }
 
-TEST(FirstConfig, ExplainsEveryKeyOfAnyDetector) {
+TEST(FirstConfig, ExplainsEveryKeyForAnyDetector) {
   for (const auto* type : {"maskrcnn", "fasterrcnn", "retinanet"})
     for (const bool gpu : {false, true}) {
       auto draft = cats();
@@ -87,7 +88,7 @@ TEST(FirstConfig, InheritsDataIndependentKeys) {
   EXPECT_EQ(value(first_config(draft), "data.train"), "\"train2017\"");
 }
 
-TEST(FirstConfig, KeepsTheHeadsOfADetector) {
+TEST(FirstConfig, KeepsHeadSizesOfPretrainedDetector) {
   auto draft = cats();
   draft.network = network_from({.file = "m.pkl",
                                 .scheme = "detectron2",
@@ -99,7 +100,7 @@ TEST(FirstConfig, KeepsTheHeadsOfADetector) {
   EXPECT_EQ(value(first_config(draft), "model.mask.conv_dim"), "");
 }
 
-TEST(FirstConfig, EscapesAnyNames) {
+TEST(FirstConfig, EscapesNames) {
   auto draft = cats();
   draft.classes = {{"a \"quoted\" \\ name", 1}, {"t\xC3\xBCr\n", 2}, {"# no comment", 3}};
   draft.root = "../a folder/with 'quotes'";
@@ -119,7 +120,7 @@ TEST(FirstConfig, OmitsThousandsOfClasses) {
   EXPECT_EQ(parse_config(text, "test").find_path("data.classes"), nullptr);
 }
 
-TEST(FirstConfig, NamesWeightsToFetch) {
+TEST(FirstConfig, SuggestsWeightsIfNoneAreFound) {
   EXPECT_THAT(base_text(cats()), HasSubstr("data/weights"));
   auto draft = cats();
   draft.network =
@@ -127,7 +128,7 @@ TEST(FirstConfig, NamesWeightsToFetch) {
   EXPECT_THAT(base_text(draft), Not(HasSubstr("data/weights")));
 }
 
-TEST(Network, MatchesTheWeights) {
+TEST(Network, MatchesWeights) {
   const auto value_of = [](const Network& network, const std::string& key) {
     const auto found = std::ranges::find(network.choices, "model." + key, &Choice::key);
     return found == network.choices.end() ? "" : found->value;
@@ -157,7 +158,7 @@ TEST(Network, MatchesTheWeights) {
   EXPECT_EQ(detector.start, Start::detector);
 }
 
-TEST(Network, PrefersWeightsForTheMachine) {
+TEST(Network, PrefersWeightsThatSuitMachine) {
   const std::vector<std::string> names = {"R-50.pkl", "resnet18-f37072fd.pth", "yolo.pth"};
   using ::testing::ElementsAre;
   EXPECT_THAT(suitable_weights(names, {}), ElementsAre("resnet18-f37072fd.pth", "R-50.pkl"));

@@ -1,4 +1,4 @@
-// Faults of image files, classes and sources, each one alone in an otherwise valid data set.
+// Faults in image files, classes and sources, each tested alone in an otherwise valid data set.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using testing::TinyCoco;
 
-/// Returns one line per kind, errors first: "name count: the first example".
+/// Returns one line per kind of finding, errors first: "name count: the first example".
 std::vector<std::string> lines(const coco::Findings& findings) {
   std::vector<std::string> result;
   for (const auto& one : findings.sorted())
@@ -51,7 +51,8 @@ class ImageChecks : public ::testing::Test {
     check_file_names(split_, findings);
     return lines(findings);
   }
-  /// Expects decoding and reading of headers to give the same findings.
+  /// Returns the findings; expects them to be the same if images are decoded and if only their
+  /// headers are read.
   std::vector<std::string> check() {
     const auto found = check(ImageCheck::decode);
     EXPECT_EQ(check(ImageCheck::heads), found);
@@ -80,7 +81,7 @@ TEST_F(ImageChecks, ReportsFilesThatAreNotImages) {
   EXPECT_THAT(check(), ElementsAre(StartsWith("image-unreadable 2: image 101 (picture1.jpg): ")));
 }
 
-TEST_F(ImageChecks, ReportsTruncatedImageWhenDecoding) {
+TEST_F(ImageChecks, ReportsTruncatedImageOnlyIfDecoded) {
   fs::resize_file(files_.image(1), fs::file_size(files_.image(1)) - 60);
   EXPECT_THAT(check(ImageCheck::decode),
               ElementsAre(AllOf(StartsWith("image-unreadable 1: image 101 (picture1.jpg): "),
@@ -112,7 +113,7 @@ TEST_F(ImageChecks, ReportsSharedFile) {
                                 HasSubstr("image 101"))));
 }
 
-TEST_F(ImageChecks, MatchesForAnyThreadCount) {
+TEST_F(ImageChecks, ReportsSameForAnyThreadCount) {
   for (int i = 0; i < 5; i += 2) fs::remove(files_.image(i));
   const tbb::global_control workers(tbb::global_control::max_allowed_parallelism, 8);
   for (const int threads : {1, 2, 3, 8}) {
@@ -136,7 +137,7 @@ std::vector<coco::Finding> check_file(const fs::path& file, cv::Size annotated) 
   return findings.sorted();
 }
 
-TEST(CheckImages, MatchesDecoderForOddJpegs) {
+TEST(CheckImages, MatchesDecoderForUnusualJpegs) {
   MILLRACE_NEEDS_DATA("jpeg");
   int sound = 0, broken = 0;
   for (const auto& entry : fs::directory_iterator(testing::data_folder() / "jpeg")) {
@@ -207,10 +208,10 @@ TEST(CheckCopies, ReportsImageInBothSplits) {
                           HasSubstr("in val"), HasSubstr("image 103 (picture3.jpg) in train"))));
 }
 
-TEST(CheckCopies, DistinguishesFilesWithEqualHeads) {
+TEST(CheckCopies, DistinguishesFilesThatBeginAlike) {
   const TwoSplits splits;
   const auto bytes = read_file(splits.files.image(3));
-  const std::string padding(200 << 10, '\0');  // after the end of the picture
+  const std::string padding(200 << 10, '\0');  // after the end of the image
   write(splits.files.image(3), bytes + padding + "a");
   write(splits.val.images / "picture3.jpg", bytes + padding + "b");
   EXPECT_THAT(splits.check(ImageCheck::heads), IsEmpty());
@@ -226,7 +227,7 @@ TEST(CheckCopies, ReportsDuplicateImageInSplit) {
                                         HasSubstr("image 100 (picture0.jpg) in train"))));
 }
 
-/// Returns a split without files from categories: id, name, number of objects.
+/// Returns a split without files, whose categories are given as id, name and number of objects.
 NamedSplit split_of(const std::string& name,
                     const std::vector<std::tuple<int, std::string, int>>& categories,
                     const std::vector<std::string>& classes) {
@@ -324,7 +325,7 @@ TEST(CheckSizes, CountsTinyObjectsAfterResize) {
   EXPECT_THAT(sizes(2000), ElementsAre(0, 0, 0, 2));
 }
 
-TEST(CheckSamples, ReportsSkippedSamples) {
+TEST(CheckSamples, ReportsUnusableSamples) {
   const TinyCoco files(5);
   const auto source = open_source(open_split(files.options(), "train2017"), false);
   const auto check = [&](bool decode) {

@@ -1,4 +1,4 @@
-// Statistics of the objects of a source: sizes as the detector sees them, crowds excluded.
+// Statistics of a source's objects: sizes after resizing, without crowds.
 #include "millrace/tools/data/object_statistics.h"
 
 #include <gmock/gmock.h>
@@ -18,9 +18,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Field;
 
-/// 3000 images of 200 x 100 pixels. One third has no object, one third a square of class 0, and one
-/// third in addition an upright box of class 1 without a shape and a crowd of class 0. One image
-/// cannot be read, and one has no size.
+/// 3000 images of 200 x 100 pixels. One third has no object, one third has a square of class 0, and
+/// one third has the square, an upright box of class 1 without a shape, and a crowd of class 0. One
+/// image cannot be read, and one has no size.
 class MadeSource final : public Source<Sample> {
  public:
   std::int64_t size() const override { return 3000; }
@@ -52,7 +52,7 @@ SizeCounts size_counts(const SeenData& data) {
   return counts;
 }
 
-TEST(SeenData, ReturnsResizedObjectsAndReportsOmitted) {
+TEST(SeenData, ResizesObjectsAndCountsOmittedImages) {
   const auto data = seen_data(MadeSource(), {"cat", "dog"}, doubled);
   EXPECT_EQ(data.images.size(), 2998U);
   EXPECT_EQ(data.without_size, 1);
@@ -76,7 +76,7 @@ TEST(SeenData, ReturnsResizedObjectsAndReportsOmitted) {
   EXPECT_EQ(crowd_count(data), 999U);
 }
 
-TEST(SeenData, MatchesForAnyThreadCount) {
+TEST(SeenData, IsSameForAnyThreadCount) {
   const auto on = [](int threads) {
     tbb::task_arena arena(threads);
     return arena.execute([] { return seen_data(MadeSource(), {"cat", "dog"}, doubled); });
@@ -91,7 +91,7 @@ TEST(SeenData, MatchesForAnyThreadCount) {
     EXPECT_EQ(one.objects[i].box, four.objects[i].box);
 }
 
-TEST(ClassCounts, CountsWithoutCrowds) {
+TEST(ClassCounts, ExcludeCrowds) {
   const auto counts = class_counts(seen_data(MadeSource(), {"cat", "dog", "bird"}, {}));
   ASSERT_EQ(counts.size(), 3U);
   EXPECT_EQ(counts[0].objects, 1998U);  // samples 1, 2, 4, 5, ... except 2998 and 2999
@@ -129,7 +129,7 @@ TEST(Histogram, CountsEachValueOnce) {
   EXPECT_THROW(histogram(values, {1, 1}), std::invalid_argument);
 }
 
-TEST(Quantile, ReturnsValueAtShare) {
+TEST(Quantile, ReturnsValueAtFraction) {
   const std::vector<double> values = {5, 1, 3, 2, 4};
   EXPECT_EQ(quantile(values, 0), 1);
   EXPECT_EQ(quantile(values, 0.2), 1);

@@ -1,5 +1,5 @@
 // Detection of similar images: real photos, copies that were re-encoded, resized or mirrored, and
-// frames made from one photo.
+// frames of one scene.
 #include "millrace/tools/data/similarity.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,8 @@ std::vector<Thumbprint> thumbprints_of(const fs::path& folder,
   return compute_thumbprints({coco::assemble(std::move(records), "test"), folder, {}, {}}, [] {});
 }
 
-/// Returns a picture of blobs that depend on the seed.
+/// Returns an image of discs that depend on the seed, moved to the right by `shift` times the
+/// width.
 cv::Mat made_picture(int seed, cv::Size size = {320, 240}, double shift = 0) {
   cv::Mat picture(size, CV_8UC3, cv::Scalar(60, 70, 80));
   cv::RNG rng(static_cast<std::uint64_t>(seed) + 1);
@@ -57,7 +58,7 @@ class Similarity : public ::testing::Test {
   std::vector<std::string> names_;
 };
 
-TEST_F(Similarity, GroupsResavedResizedAndMirroredCopies) {
+TEST_F(Similarity, GroupsReencodedResizedAndMirroredCopies) {
   const auto picture = made_picture(1);
   cv::Mat smaller, mirrored;
   cv::resize(picture, smaller, {}, .4, .4, cv::INTER_AREA);
@@ -115,7 +116,7 @@ TEST_F(Similarity, KeepsUnreadableFileInOwnGroup) {
   EXPECT_EQ(groups().groups, 4U);
 }
 
-TEST(RealPhotos, GroupsOnlyCopies) {
+TEST(RealPhotos, AreGroupedOnlyIfCopies) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto photos = images_in(testing::data_folder() / "coco_mini" / "train2017");
   testing::Scratch folder;

@@ -1,4 +1,4 @@
-// Division of images into training and validation, on generated data sets of all kinds.
+// Splits images into training and validation, on generated data sets of all kinds.
 #include "millrace/tools/data/split.h"
 
 #include <gmock/gmock.h>
@@ -29,8 +29,8 @@ std::vector<SplitImage> made_up(std::size_t count, std::size_t classes, std::uin
   return images;
 }
 
-/// Returns the groups that contain each class: of the validation images, or of all images if `only`
-/// is null.
+/// Returns the groups that contain each class, of the validation images of `only`, or of all images
+/// if it is null.
 std::vector<std::set<std::size_t>> groups_by_class(const std::vector<SplitImage>& images,
                                                    std::size_t classes,
                                                    const SplitChoice* only = nullptr) {
@@ -52,7 +52,7 @@ TEST(ChooseSplit, KeepsGroupsWhole) {
   }
 }
 
-TEST(ChooseSplit, SplitsClassesWithTwoGroups) {
+TEST(ChooseSplit, PutsClassesOfTwoGroupsInBothSplits) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto images = made_up(60, 8, seed);
     const auto choice = choose_split(images, 8, .2, 1);
@@ -67,7 +67,7 @@ TEST(ChooseSplit, SplitsClassesWithTwoGroups) {
   }
 }
 
-TEST(ChooseSplit, TrainsOnClassesWithOneGroup) {
+TEST(ChooseSplit, KeepsClassesOfOneGroupForTraining) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     auto images = made_up(50, 4, seed);
     const auto rare = seed * 2 % 50;
@@ -77,7 +77,7 @@ TEST(ChooseSplit, TrainsOnClassesWithOneGroup) {
   }
 }
 
-TEST(ChooseSplit, MatchesShareOfImagesAndClasses) {
+TEST(ChooseSplit, MatchesShareForImagesAndClasses) {
   const auto images = made_up(2000, 5, 3);
   const auto choice = choose_split(images, 5, .2, 1);
   EXPECT_NEAR(static_cast<double>(choice.validation_images()) / 2000, .2, .01);
@@ -96,13 +96,14 @@ TEST(ChooseSplit, DependsOnlyOnSeed) {
   EXPECT_NE(choose_split(images, 5, .2, 1).validates, choose_split(images, 5, .2, 2).validates);
 }
 
-TEST(ChooseSplit, ReportsWhatCannotBeSplit) {
+TEST(ChooseSplit, SupportsDataThatCannotBeSplit) {
   const std::vector<SplitImage> three = {{0, {0}}, {1, {0}}, {2, {0}}};
   EXPECT_EQ(choose_split(three, 1, .2, 1).validation_images(), 1U);
   const std::vector<SplitImage> one_scene = {{0, {0}}, {0, {0}}, {0, {0}}};
   EXPECT_EQ(choose_split(one_scene, 1, .2, 1).validation_images(), 0U);
   EXPECT_EQ(choose_split({}, 1, .2, 1).validation_images(), 0U);
-  // Both groups have class 0 and one of them class 1: neither side can be without class 0.
+  // Both groups contain class 0, so one can be used for validation; the only group with class 1 is
+  // used for training.
   const std::vector<SplitImage> two = {{0, {0, 1}}, {1, {0}}};
   const auto choice = choose_split(two, 2, .2, 1);
   EXPECT_FALSE(choice.validates[0]);
@@ -118,7 +119,7 @@ TEST(ChooseSplit, KeepsTwoThirdsForTraining) {
   EXPECT_THAT(choice.untrained, IsEmpty());
 }
 
-TEST(ValidationShare, ReturnsFifthUpToFiveThousand) {
+TEST(ValidationShare, ReturnsOneFifthUpTo5000Images) {
   EXPECT_DOUBLE_EQ(validation_share(100), .2);
   EXPECT_DOUBLE_EQ(validation_share(118'000) * 118'000, 5000);
 }

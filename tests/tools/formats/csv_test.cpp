@@ -71,7 +71,7 @@ TEST(Csv, ReadsGroupsAsCrowds) {
   EXPECT_THAT(boxes_of(splits[0]), ElementsAre("Person 0 0 30 20"));
 }
 
-TEST(Csv, RejectsTwoTablesOfOneSplit) {
+TEST(Csv, RejectsTwoTablesForOneSplit) {
   Folder folder;
   folder.image("a.jpg", 60, 40)
       .file("one.csv", "a.jpg,1,2,3,4,dog\n")

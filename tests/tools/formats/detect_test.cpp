@@ -36,7 +36,7 @@ TEST(Detect, DetectsEachFormat) {
             "masks");
 }
 
-TEST(Detect, ReportsKnownFormatsAndFilesWithoutLabels) {
+TEST(Detect, ListsFormatsAndFilesIfUnlabelled) {
   Folder folder;
   folder.image("a.jpg", 4, 4).image("b/c.jpg", 4, 4).file("notes.txt", "remember the milk\n");
   const auto message = testing::message_of<ConfigError>([&] { detect_format(folder.listing()); });
@@ -44,7 +44,7 @@ TEST(Detect, ReportsKnownFormatsAndFilesWithoutLabels) {
                              HasSubstr("2 .jpg, 1 .txt")));
 }
 
-TEST(Detect, ReportsEachOfSeveralFormats) {
+TEST(Detect, ReportsAllMatchingFormats) {
   Folder folder;
   folder.image("a.jpg", 4, 4).file("a.xml", kVoc).file("a.txt", "0 .5 .5 .1 .1\n");
   const auto message = testing::message_of<ConfigError>([&] { detect_format(folder.listing()); });
@@ -52,14 +52,14 @@ TEST(Detect, ReportsEachOfSeveralFormats) {
                              HasSubstr("--format")));
 }
 
-TEST(Detect, IgnoresTextThatIsNotYolo) {
+TEST(Detect, IgnoresTextFilesThatAreNotYolo) {
   Folder folder;
   folder.image("a.jpg", 4, 4).file("a.txt", "a photo of a cat\n");
   EXPECT_THAT(testing::message_of<ConfigError>([&] { detect_format(folder.listing()); }),
               HasSubstr("no labels"));
 }
 
-TEST(Listing, RejectsWhatIsNotAFolder) {
+TEST(Listing, RejectsPathThatIsNotFolder) {
   Folder folder;
   folder.file("a.xml", "");
   EXPECT_THAT(testing::message_of<ConfigError>([&] { Listing(folder.path() / "b"); }),
@@ -68,7 +68,7 @@ TEST(Listing, RejectsWhatIsNotAFolder) {
               HasSubstr("is a file"));
 }
 
-TEST(Listing, EndsAtCircularLinks) {
+TEST(Listing, StopsAtLinkCycles) {
   Folder folder;
   folder.image("images/a.jpg", 4, 4);
   std::filesystem::create_directory_symlink(folder.path(), folder.path() / "images/again");

@@ -1,4 +1,4 @@
-// Parsers and helpers: any text is read, or rejected with one sentence.
+// Parsers and helpers: any input is either read or rejected with a one-sentence error.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(VocFile, ReportsLineOfInvalidXml) {
   EXPECT_THAT(testing::message_of([] { parse_voc("<other/>"); }), HasSubstr("no <annotation>"));
 }
 
-TEST(PngValues, ReadsAnySize) {
+TEST(PngValues, ReadsAnyBitDepth) {
   for (const std::uint32_t most : {1u, 200u, 255u, 256u, 65535u}) {
     std::vector<std::uint16_t> values;
     for (std::uint32_t i = 0; i < 15; ++i)
@@ -117,7 +117,7 @@ TEST(ConnectedParts, ReturnsDisjointPartsOfMask) {
   }
 }
 
-TEST(ConnectedParts, JoinsPartsAtCorners) {
+TEST(ConnectedParts, JoinsDiagonalNeighbours) {
   const std::uint8_t bitmap[] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1};  // 4 x 4
   EXPECT_EQ(connected_parts(coco::encode(bitmap, 4, 4)).size(), 3u);
 }
@@ -143,7 +143,7 @@ TEST(ImageSizes, RespectsExifOrientation) {
     ImageSizes sizes;
     try {
       sizes = sizes_of_image(entry.path());
-    } catch (const Error& problem) {  // of broken files
+    } catch (const Error& problem) {  // a broken file
       EXPECT_THAT(problem.what(), HasSubstr(entry.path().filename().string()));
       continue;
     }

@@ -1,4 +1,4 @@
-// Folders of images and labels made by hand, and comparison of data sets.
+// Makes folders of images and labels, and compares data sets.
 #pragma once
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ class Folder {
     return detect_format(folder).format->read(folder, findings);
   }
 
-  /// Returns one "label-class 2" per kind of finding, sorted by name.
+  /// Returns a string such as "label-class 2" for each kind of finding, sorted by name.
   std::vector<std::string> found() const {
     std::vector<std::string> kinds;
     for (const auto& one : findings.sorted())
@@ -80,7 +80,7 @@ class Folder {
     std::ranges::sort(kinds);
     return kinds;
   }
-  /// Returns the texts of the examples of a kind.
+  /// Returns the examples of a kind of finding as one string.
   std::string examples(std::string_view kind) const {
     std::string text;
     for (const auto& one : findings.sorted())

@@ -1,5 +1,5 @@
-// Import of a folder of labels into a new folder in COCO's layout, and the COCO layouts that are
-// read.
+// Imports a folder of labels into a new folder in COCO's layout, and reads the supported COCO
+// layouts.
 #include "millrace/tools/formats/import_folder.h"
 
 #include "millrace/base/files.h"
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Writes objects of every kind that COCO has.
+/// Writes a COCO data set with every kind of object.
 fs::path write_kinds(const testing::Scratch& scratch) {
   const auto folder = scratch / "kinds";
   fs::create_directories(folder / "train2017/sub");

@@ -65,7 +65,7 @@ TEST(LabelMe, ReadsEachShapeType) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
-TEST(LabelMe, PlacesMaskAsLabelMe) {
+TEST(LabelMe, PlacesMasksLikeLabelMe) {
   Folder folder;
   folder.image("a.jpg", 60, 40)
       .file("a.json",
@@ -84,7 +84,7 @@ TEST(LabelMe, PlacesMaskAsLabelMe) {
   EXPECT_EQ(inside, (Pixels{{5, 6}, {5, 7}, {6, 7}, {6, 8}}));
 }
 
-TEST(LabelMe, JoinsShapesOfGroupAndLabel) {
+TEST(LabelMe, JoinsShapesOfSameGroupAndLabel) {
   Folder folder;
   folder.image("a.jpg", 60, 40)
       .file("a.json",
@@ -122,7 +122,7 @@ TEST(LabelMe, ReportsFaultsWithFileAndLine) {
   EXPECT_THAT(folder.examples("label-without-image"), HasSubstr("'d.jpg'"));
 }
 
-TEST(LabelMe, FindsImageByForeignPath) {
+TEST(LabelMe, FindsImageDespiteForeignPath) {
   Folder folder;
   folder.image("train/images/a.jpg", 60, 40)
       .file("train/ann/x.json", labelme_json({labelme_shape("dog", "[[1,1],[9,9]]", "rectangle")},

@@ -96,7 +96,7 @@ TEST(Masks, ReadsCityscapesValues) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
-TEST(Masks, ReadsBreedOfPetTrimaps) {
+TEST(Masks, ReadsBreedFromPetTrimaps) {
   Folder folder;
   folder.image("images/Maine_Coon_12.jpg", 4, 2)
       .mask("annotations/trimaps/Maine_Coon_12.png", {"2333", "2311"});

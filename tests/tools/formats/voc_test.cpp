@@ -70,12 +70,12 @@ constexpr const char* kCvat =
     "    <attributes><attribute><name>rotation</name><value>0.0</value></attribute></attributes>\n"
     "  </object>\n</annotation>\n";
 
-TEST(Voc, ReadsFilesOfLabellingTools) {
+TEST(Voc, ReadsFilesFromLabellingTools) {
   Folder image;
   image.image("a.jpg", 60, 40).file("a.xml", kLabelImg);
   EXPECT_THAT(boxes_of(image.read()[0]), ElementsAre("na\u00EFve cat 9 4 51 36"));
   EXPECT_THAT(image.found(), ElementsAre("label-difficult 1"));
-  Folder cvat;  // counted from 0: boxes become a pixel larger, which is not reported
+  Folder cvat;  // coordinates start at 0, so boxes become a pixel larger; this is not reported
   cvat.image("JPEGImages/a.jpg", 60, 40)
       .file("Annotations/a.xml", kCvat)
       .file("ImageSets/Main/default.txt", "a\n")

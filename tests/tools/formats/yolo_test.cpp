@@ -28,7 +28,7 @@ TEST(Yolo, ReadsRelativeCoordinates) {
   EXPECT_THAT(folder.found(), IsEmpty());
 }
 
-/// Reads two images, train/a and val/b, in a layout with {} for the split.
+/// Reads two images, train/a and val/b; {} in a layout stands for the split.
 std::vector<Split> read_layout(Folder& folder, const std::string& images, const std::string& labels,
                                const std::string& train, const std::string& val) {
   const auto place = [](const std::string& layout, const std::string& split) {
@@ -137,7 +137,7 @@ TEST(Yolo, NumbersUnnamedClasses) {
   EXPECT_THAT(folder.found(), ElementsAre("class-names-missing 1"));
 }
 
-TEST(Yolo, ReportsLineOfInvalidDataFile) {
+TEST(Yolo, ReportsLineInInvalidDataFile) {
   const struct {
     const char *yaml, *says;
   } wrong[] = {{"names: [a]\ntrain: nowhere\n", "data.yaml:2: 'train'"},

@@ -1,4 +1,4 @@
-// The viewer's JSON of an analysis, also of an empty one.
+// The viewer's JSON for an analysis, also for an empty one.
 #include "millrace/tools/report/analysis_view.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ nlohmann::ordered_json view_of(const ResultSet& set, const coco::EvaluateOptions
   return analysis_view(coco::analyze(*set.data(), found, options, 5, &none), options.iou);
 }
 
-TEST(AnalysisView, MatchesJsonOfCommand) {
+TEST(AnalysisView, ContainsEverySection) {
   const auto view = view_of(coco::random_results(1));
   for (const char* key : {"stats", "per_class", "errors", "operating_point", "confusion", "curves",
                           "bootstrap", "versus"})
@@ -38,7 +38,7 @@ TEST(AnalysisView, AcceptsEmptyData) {
   }
 }
 
-TEST(AnalysisView, ReturnsPairsForManyClasses) {
+TEST(AnalysisView, ListsConfusionPairsForManyClasses) {
   ResultSet set(1, 200);
   set.object(1, 150, {0, 0, 10, 10});
   set.detection(1, 151, {0, 0, 10, 10}, .9);

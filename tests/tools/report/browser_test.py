@@ -1,5 +1,5 @@
 """Pages of `trainer report` and `trainer coco-eval --html` in headless Chromium: the viewer shows
-what the program says, without an error. Screenshots go to the folder MILLRACE_SCREENSHOTS, if it
+the program's results without errors. Screenshots are saved to the folder MILLRACE_SCREENSHOTS if it
 is set."""
 
 import json
@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-import browser  # of tests/support, which PYTHONPATH names
+import browser  # tests/support/browser.py, found through PYTHONPATH
 import pytest
 
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def make_run(folder: pathlib.Path, data: pathlib.Path, seed: int) -> None:
-    """A run's folder as a training leaves it, its detections the annotations moved by chance."""
+    """Makes the folder of a finished run, whose detections are the annotations moved at random."""
     draw = random.Random(seed)
     truth = json.loads((data / "annotations/instances_val2017.json").read_text())
     names = [category["id"] for category in truth["categories"]]
@@ -125,7 +125,7 @@ def test_matches_coco_eval(chromium: browser.Browser,
 
 def test_confusion_cells_open_their_images(chromium: browser.Browser,
                                            pages: dict[str, pathlib.Path]) -> None:
-    """Every count of the matrix is that of pairs in the pictures, which here are all images."""
+    """Each count is the number of pairs in the shown images, which here are all images."""
     chromium.open(pages["one"], height=8000)
     cells = "#confusions .heat tbody button"
     at = 0
@@ -139,7 +139,7 @@ def test_confusion_cells_open_their_images(chromium: browser.Browser,
     assert chromium.problems == []
 
 
-def test_shows_an_evaluation(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_shows_evaluation(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     run = pages["one"].parent
     page = run / "evaluation.html"
     subprocess.run(
@@ -154,12 +154,12 @@ def test_shows_an_evaluation(chromium: browser.Browser, pages: dict[str, pathlib
     keep_screenshot(chromium, "evaluation")
 
 
-def test_comparison_has_a_verdict_and_galleries(chromium: browser.Browser,
-                                                pages: dict[str, pathlib.Path]) -> None:
+def test_comparison_has_verdict_and_galleries(chromium: browser.Browser,
+                                              pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["both"], height=8000)
     assert "two-1, boxes versus one-1." in texts(chromium, "#comparison .verdict b")[0]
     assert count(chromium, "#comparison tbody tr") >= 2
-    # A class of a run opens its images, also where they are folded.
+    # A click on a class of a run opens its images, even if they are collapsed.
     chromium.evaluate("document.querySelector('#run-2 button.link').click()")
     assert count(chromium, "#run-2 details[open] .card") > 0
     assert chromium.problems == []

@@ -1,5 +1,5 @@
-"""JSON of each kind of page, made by hand, and the viewer around it, as C++ writes it: the contract
-of tools/report/README.md without a program."""
+"""Handmade JSON for each kind of page, embedded in the viewer as the C++ code does it: the contract
+of tools/report/README.md, without the program."""
 
 import json
 import pathlib

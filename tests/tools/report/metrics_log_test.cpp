@@ -1,4 +1,4 @@
-// Reading of metrics.jsonl at any stage of a training.
+// Reads metrics.jsonl at any stage of a run.
 #include "millrace/tools/report/metrics_log.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ TEST(MetricsLog, ReadsAllMetrics) {
   EXPECT_FALSE(log.is_cut);
 }
 
-/// After a truncation at any byte, all complete lines are read.
+/// After truncation at any byte, all complete lines are read.
 TEST(MetricsLog, AcceptsTruncatedLog) {
   const std::string text =
       "{\"step\":20,\"epoch\":0.5,\"time\":100,\"loss\":2.5}\n"

@@ -1,4 +1,4 @@
-// Thumbnails and outlines of masks stay within their limits.
+// Thumbnails and mask outlines stay within their limits.
 #include "millrace/tools/report/outlines.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 namespace millrace::report {
 namespace {
 
-TEST(Outlines, LimitsBytesOfThumbnails) {
+TEST(Outlines, LimitThumbnailBytes) {
   cv::Mat3b noise(400, 600);
   for (int i = 0; i < noise.rows * noise.cols; ++i)
     noise(i / noise.cols, i % noise.cols) = cv::Vec3b(i * 37, i * 91, i * i);
@@ -15,13 +15,13 @@ TEST(Outlines, LimitsBytesOfThumbnails) {
   EXPECT_GT(thumbnail(noise, 1'000'000).size(), 20'000U);
 }
 
-TEST(Outlines, ReturnsRingsOfPolygons) {
+TEST(Outlines, AreRingsForPolygons) {
   const std::vector<coco::Polygon> polygons = {{1, 2, 11.4, 2, 11, 12, 1, 12}, {5, 5, 6, 6}};
   EXPECT_EQ(outline_of(polygons), (Rings{{1, 2, 11, 2, 11, 12, 1, 12}}));
   EXPECT_EQ(outline_of(coco::Segmentation()), Rings());
 }
 
-TEST(Outlines, ReturnsTwoRingsForHole) {
+TEST(Outlines, HaveTwoRingsForHole) {
   std::vector<std::uint8_t> inside(40 * 40, 0);
   for (int x = 5; x < 35; ++x)
     for (int y = 5; y < 35; ++y)

@@ -1,5 +1,5 @@
-// The viewer's JSON of runs: its scores equal the evaluator's, and it is complete if parts of a run
-// are missing.
+// The viewer's JSON for runs: its scores equal the evaluator's, and it is complete even if parts of
+// a run are missing.
 #include "millrace/tools/report/report.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ ordered_json run_of(const fs::path& folder, ReportOptions options = {.draws = 10
   return view_of({folder}, std::move(options))["runs"][0];
 }
 
-TEST(Report, MatchesScoresOfEvaluator) {
+TEST(Report, MatchesEvaluatorScores) {
   const RunFolders folders;
   for (const bool masks : {false, true}) {
     const auto run = folders.make_run("a-1", 10, masks);
@@ -62,7 +62,7 @@ TEST(Report, ReportsCostOfDetectionLimit) {
   EXPECT_EQ(run_of(run)["limited"], "7 of 9 images");
 }
 
-TEST(Report, ReportsPriceOfEvaluations) {
+TEST(Report, ReportsEvaluationCost) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   RunFolders::write(run / "metrics.jsonl",
@@ -79,7 +79,7 @@ TEST(Report, ReportsPriceOfEvaluations) {
   EXPECT_THAT(view["facts"].dump(), HasSubstr("price 25.75"));
 }
 
-TEST(Report, RepeatsJsonForEqualInput) {
+TEST(Report, ReturnsSameJsonForSameInput) {
   const RunFolders folders;
   const auto a = folders.make_run("a-1"), b = folders.make_run("b-1", 30);
   EXPECT_EQ(view_of({a, b}), view_of({a, b}));
@@ -133,7 +133,7 @@ TEST(Report, ReportsContradictingScores) {
   EXPECT_EQ(scores["contradiction"]["now"], scores["boxes"]["stats"][0]);
 }
 
-TEST(Report, ComparesRunsWithTheFirst) {
+TEST(Report, ComparesRunsWithFirstRun) {
   const RunFolders folders;
   const auto good = folders.make_run("good-1", 1), bad = folders.make_run("bad-1", 60);
   const auto second = [](const ordered_json& view) { return view["runs"][1]["verdicts"][0]; };
@@ -145,7 +145,7 @@ TEST(Report, ComparesRunsWithTheFirst) {
   EXPECT_THAT(second(view_of({good, same}))["text"], HasSubstr("no difference"));
 }
 
-TEST(Report, IgnoresRunsOnOtherImages) {
+TEST(Report, DoesNotCompareRunsOnDifferentImages) {
   const RunFolders folders, others;
   fs::remove(others.data() / "annotations" / "instances_val2017.json");
   fs::copy_file(others.data() / "annotations" / "instances_train2017.json",
@@ -218,7 +218,7 @@ TEST(Report, ReportsShapesThatAreNotDrawn) {
   EXPECT_EQ(cut, 1U);
 }
 
-TEST(Report, LimitsBytesOfPictures) {
+TEST(Report, LimitsImageBytes) {
   const RunFolders folders;
   const auto run = folders.make_run("a-1");
   const auto bytes = [&](const PictureLimits& limits) {

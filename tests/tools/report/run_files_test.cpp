@@ -48,7 +48,7 @@ TEST(RunFiles, ReportsLockedRunAsTraining) {
   EXPECT_THAT(run.log_end, HasSubstr("no memory is left"));
 }
 
-TEST(RunFiles, RemarksOnDamagedOrMissingFiles) {
+TEST(RunFiles, AddRemarksForDamagedOrMissingFiles) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   for (const char* name : {"record.json", "config.toml"}) {
@@ -78,7 +78,7 @@ TEST(RunFiles, DistinguishesEqualNamesByFolder) {
               ElementsAre("x/run-1", "y/run-1", "z-1"));
 }
 
-TEST(RunFiles, ExcludesPausesFromTrainedTime) {
+TEST(RunFiles, ExcludesPausesFromTrainingTime) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   RunFolders::write(folder / "record.json",

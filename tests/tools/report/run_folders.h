@@ -1,4 +1,4 @@
-// Run folders made by hand, over a small sample data set.
+// Handmade run folders on a small sample data set.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace millrace::testing {
 
 constexpr int kImages = 12;
 
-/// A data set, and run folders with the files that a training writes.
+/// A data set, and run folders with the files that a training run writes.
 class RunFolders {
  public:
   RunFolders() {
@@ -58,8 +58,8 @@ class RunFolders {
     return run;
   }
 
-  /// Returns the annotations as detections: each box is moved at random, one in eight has another
-  /// class, some are missing.
+  /// Returns the annotations as detections: each box is moved at random, one in eight has a
+  /// different class, some are missing.
   coco::Detections detections(double error, bool masks) const {
     coco::Detections found;
     for (const auto& object : truth_->annotations) {

@@ -1,5 +1,5 @@
-"""The viewer of pages with made JSON in headless Chromium: no error, no request, usable by keys
-alone, readable on a phone, in light and dark, and quick with ten thousand images."""
+"""The viewer with handmade JSON in headless Chromium: no errors, no requests, usable by keyboard
+alone, readable on a phone in light and dark mode, and fast with ten thousand images."""
 
 import pathlib
 import time
@@ -56,7 +56,7 @@ def text(one: browser.Browser, selector: str) -> Any:
 
 
 def choose(one: browser.Browser, field: str, value: str) -> None:
-    """What a person does with a field of the tools."""
+    """Sets a field of the tools as a user does."""
     one.evaluate(f"""(() => {{
       const field = document.querySelector('.tools [name={field}]');
       field.value = field.options ? [...field.options].find(o => o.text.startsWith('{value}')).value
@@ -82,8 +82,8 @@ def test_opens_without_errors_and_fits(chromium: browser.Browser, pages: dict[st
 
 
 @pytest.mark.parametrize("page", SECTIONS)
-def test_has_its_sections(chromium: browser.Browser, pages: dict[str, pathlib.Path],
-                          page: str) -> None:
+def test_has_sections(chromium: browser.Browser, pages: dict[str, pathlib.Path],
+                      page: str) -> None:
     chromium.open(pages[page])
     found = chromium.evaluate("[...document.querySelectorAll('section')].map(one => one.id)")
     assert found == SECTIONS[page]
@@ -97,10 +97,11 @@ def test_escapes_text(chromium: browser.Browser, pages: dict[str, pathlib.Path])
     assert count(chromium, "#classes table b") == 0
 
 
-def test_gallery_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_gallery_works_by_keyboard(chromium: browser.Browser, pages: dict[str,
+                                   pathlib.Path]) -> None:
     chromium.open(pages["run"])
     title = "document.activeElement.querySelector('b').textContent"
-    for _ in range(120):  # the tabulator reaches the gallery, and stops there once
+    for _ in range(120):  # Tab reaches the gallery, which is one tab stop
         chromium.press("Tab")
         if chromium.evaluate("document.activeElement.className") == "card":
             break
@@ -123,8 +124,8 @@ def test_gallery_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib
     assert chromium.problems == []
 
 
-def test_gallery_filters_sorts_and_judges(chromium: browser.Browser,
-                                          pages: dict[str, pathlib.Path]) -> None:
+def test_gallery_filters_sorts_and_matches(chromium: browser.Browser,
+                                           pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"], height=6000)
     shapes = ".photo path.found"
     at_first, missed = count(chromium, shapes), count(chromium, ".photo path.missed")
@@ -157,7 +158,7 @@ def test_shapes_are_clipped_to_their_photo(chromium: browser.Browser,
     chromium.open(pages["run"], height=6000)
     assert chromium.evaluate("[...document.querySelectorAll('.photo')].every(one => "
                              "getComputedStyle(one).overflow === 'hidden')")
-    # A photo has its own proportions, whatever its field's
+    # A photo keeps its own aspect ratio, whatever its container's.
     ratio = chromium.evaluate("(() => { const box = document.querySelector('.photo')"
                               ".getBoundingClientRect(); return box.width / box.height; })()")
     assert abs(ratio - 640 / 480) < .02
@@ -166,7 +167,7 @@ def test_shapes_are_clipped_to_their_photo(chromium: browser.Browser,
 def test_confusion_cell_opens_its_images(chromium: browser.Browser,
                                          pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"], height=6000)
-    # Background detected as a cup: the generated pictures have such detections.
+    # Background detected as a cup: the generated images have such detections.
     chromium.evaluate("document.querySelectorAll('#confusions .heat tbody tr')[4]"
                       ".querySelectorAll('button')[0].click()")
     shown = count(chromium, ".card")
@@ -175,13 +176,13 @@ def test_confusion_cell_opens_its_images(chromium: browser.Browser,
     assert chromium.evaluate("document.activeElement.className") == "card"
     chromium.evaluate("document.querySelector('.chip button').click()")
     assert count(chromium, ".card") == 30
-    # By keys: an arrow goes to the next cell, Enter opens it.
+    # By keyboard: an arrow key moves to the next cell, Enter opens it.
     chromium.evaluate("document.querySelector('#confusions .heat button').focus()")
     chromium.press("ArrowRight", "ArrowDown")
     assert chromium.evaluate("document.activeElement.title").startswith("bowl as bowl")
 
 
-def test_charts_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_charts_work_by_keyboard(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     chromium.evaluate("document.querySelector('#losses svg.plot').focus()")
     output = "#losses output"
@@ -217,7 +218,7 @@ def test_drag_zooms_and_slider_smooths(chromium: browser.Browser,
     curves = count(chromium, "#losses .curve")
     rough = chromium.evaluate(path)
     choose(chromium, "smoothing", "0.9")
-    assert count(chromium, "#losses .curve") == 2 * curves  # the rough ones stay, faint
+    assert count(chromium, "#losses .curve") == 2 * curves  # the unsmoothed curves stay, but faint
     assert chromium.evaluate(path) == rough
     chromium.evaluate("document.querySelector('#losses [name=logarithmic]').click()")
     ticks = "[...document.querySelectorAll('#losses .tick')].map(one => one.textContent)"
@@ -225,7 +226,7 @@ def test_drag_zooms_and_slider_smooths(chromium: browser.Browser,
     assert chromium.problems == []
 
 
-def test_tables_sort_and_find(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
+def test_tables_sort_by_column(chromium: browser.Browser, pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     column = ("[...document.querySelectorAll('#classes tbody tr')].map(row => "
               "Number(row.children[3].textContent))")

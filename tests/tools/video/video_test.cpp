@@ -1,4 +1,4 @@
-// Reading and writing of videos: times, rotations, sizes, and files that are invalid, truncated or
+// Reads and writes videos: times, rotations, sizes, and files that are invalid, truncated or
 // damaged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ Read read_video(const std::filesystem::path& file) {
   return all;
 }
 
-/// Returns the error of opening a file; empty if it can be opened.
+/// Returns the error message of opening a file; empty if it can be opened.
 std::string refusal(const std::filesystem::path& file) try {
   read_video(file);
   return "";
@@ -81,7 +81,7 @@ TEST(Video, WritesSameBytesAgain) {
   EXPECT_EQ(read_file(scratch / "a.mp4"), read_file(scratch / "b.mp4"));
 }
 
-TEST(Video, WritesEvenSides) {
+TEST(Video, WritesEvenWidthAndHeight) {
   const Scratch scratch;
   for (const auto& [width, height] : {std::pair{1, 1}, {65, 48}, {64, 49}, {7, 301}}) {
     write_video(scratch / "a.mp4", width, height, even_times(3));
@@ -111,7 +111,7 @@ void turn_in_head(const std::filesystem::path& file, int turns) {
   write_file_atomically(file, bytes);
 }
 
-TEST(Video, RespectsRotationOfHeader) {
+TEST(Video, RespectsRotationInHeader) {
   const Scratch scratch;
   const auto file = scratch / "a.mp4";
   write_video(file, 64, 48, even_times(2));
@@ -132,7 +132,7 @@ TEST(Video, RejectsFilesThatAreNotVideos) {
   EXPECT_THAT(refusal(scratch / "nosuch.mp4"), HasSubstr("No such file"));
   EXPECT_THAT(refusal(scratch.file("text.mp4", "hello")), HasSubstr("not a readable video"));
   EXPECT_THAT(refusal(scratch.file("empty.mp4", "")), HasSubstr("not a readable video"));
-  // A WAV file, which has sound only.
+  // A WAV file has only sound.
   std::string sound(
       "RIFF\x2c\x01\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0"
       "data\x08\x01\0\0",
