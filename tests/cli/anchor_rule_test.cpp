@@ -1,5 +1,5 @@
-// Compares the anchor rule read from a configuration with the anchors that the detectors make and
-// match.
+// Compares the anchor rule read from a configuration with the anchors that the detectors generate
+// and match.
 #include "millrace/cli/detector_rules.h"
 
 #include <ATen/ops/cat.h>
@@ -14,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Returns data of one image with these boxes and one image without objects.
+/// Returns data with one image that has these boxes and one image without objects.
 SeenData data_of(const at::Tensor& boxes, cv::Size size) {
   SeenData data{.classes = {"one"}};
   Instances objects;
@@ -30,7 +30,7 @@ SeenData data_of(const at::Tensor& boxes, cv::Size size) {
   return data;
 }
 
-/// Expects the coverage to equal the matches of the detectors' own matcher and anchors.
+/// Expects the coverage to equal the matches found by the detectors' own matcher and anchors.
 void expect_as_matched(const std::string& type, const std::string& toml,
                        const PyramidAnchors& anchors, std::int64_t first_stride,
                        const MatchOptions& matching) {
@@ -89,7 +89,7 @@ TEST(AnchorRule, MatchesDetectors) {
                     {.bg_iou_thresh = .4, .fg_iou_thresh = .5, .low_quality = true});
 }
 
-TEST(AnchorRule, AppliesSizesAndRejectsOtherDetectors) {
+TEST(AnchorRule, AppliesSizesOnlyForKnownDetectors) {
   const auto rule = anchor_rule("maskrcnn", parse_config("", "test"), 32, {8, 16, 32, 64, 128});
   ASSERT_TRUE(rule);
   EXPECT_EQ(rule->levels[0].cells[1], (Box{-4, -4, 4, 4}));

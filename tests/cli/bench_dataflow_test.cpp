@@ -1,4 +1,4 @@
-// trainer bench dataflow: its values, and batches that depend neither on threads nor on restarts.
+// trainer bench dataflow: its metrics, and batches that depend neither on threads nor on restarts.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -6,7 +6,7 @@ namespace {
 
 using BenchDataflow = Trainer;
 
-TEST_F(BenchDataflow, KeepsBatchesForAnyThreadCount) {
+TEST_F(BenchDataflow, MakesSameBatchesForAnyThreadCount) {
   const auto data = make_data();
   const auto digests = [&](const Words& more) {
     return successful(
@@ -21,7 +21,7 @@ TEST_F(BenchDataflow, KeepsBatchesForAnyThreadCount) {
   EXPECT_EQ(digests({"--threads", "2"}), alone);
   const std::vector tail(alone.begin() + 4, alone.end());
   EXPECT_EQ(digests({"--threads", "2", "--from", "4"}), tail)
-      << "a restart gives the batches that were left";
+      << "a restart yields the remaining batches";
 }
 
 TEST_F(BenchDataflow, ReportsEveryMetricAsJson) {

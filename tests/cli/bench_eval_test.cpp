@@ -1,4 +1,4 @@
-// trainer bench eval: a generated data set is measured and is the same each time.
+// trainer bench eval measures a generated data set, which is the same each time.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -16,7 +16,7 @@ TEST_F(BenchEval, MeasuresEveryPart) {
       EXPECT_GT(figures.at(iou).at(part).get<double>(), 0) << iou << " " << part;
 }
 
-TEST_F(BenchEval, MakesSameScorableSetPerSeed) {
+TEST_F(BenchEval, GeneratesSameDataForSameSeed) {
   const auto make = [&](const std::string& name, const std::string& seed) {
     const auto folder = in_folder(name);
     successful(trainer(

@@ -1,4 +1,4 @@
-// trainer bench model: its values, and a profile that accounts for the whole step.
+// trainer bench model: its metrics, and a profile that accounts for the whole step.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -29,7 +29,7 @@ TEST_F(BenchModel, ReportsTimeByOperatorKind) {
   }
 }
 
-TEST_F(BenchModel, CountsWorkOfOperators) {
+TEST_F(BenchModel, CountsOperatorWork) {
   const auto data = make_data();
   const Words command = {"bench", "model", "--steps", "1", "--work"};
   const auto json = successful(trainer(on(data, command + Words{"--json"}))).json();

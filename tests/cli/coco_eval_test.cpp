@@ -1,4 +1,4 @@
-// Compares trainer coco-eval with the values of pycocotools.
+// Compares trainer coco-eval with the metrics of pycocotools.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 
@@ -23,7 +23,7 @@ TEST_F(CocoEval, MatchesPycocotools) {
   }
 }
 
-/// A data set of one image with one object and an exact detection.
+/// A data set with one image, one object and an exact detection.
 class TinyEval : public Trainer {
  protected:
   TinyEval() {
@@ -78,7 +78,7 @@ TEST_F(TinyEval, UsesLvisRulesForLvisAnnotations) {
                2, "--style lvis");
 }
 
-TEST_F(TinyEval, ScoresBoundariesOfFilledBoxes) {
+TEST_F(TinyEval, ComputesBoundaryApOfFilledBoxes) {
   const auto result = successful(
       trainer({"coco-eval", "--gt", truth_, "--dt", found_, "--iou", "boundary", "--json"}));
   EXPECT_EQ(result.json().at("iou"), "boundary");
@@ -163,7 +163,7 @@ TEST_F(TinyEval, RejectsFilesWithoutKeypoints) {
   expect_error(trainer(command), 2, found_.string());
 }
 
-TEST_F(TinyEval, CountsDetectionsWithoutAnnotation) {
+TEST_F(TinyEval, CountsDetectionsOfUnknownImagesOrClasses) {
   auto found = read_json(found_);
   for (const int image : {1, 7, 8}) {
     found.push_back(found[0]);
@@ -177,7 +177,7 @@ TEST_F(TinyEval, CountsDetectionsWithoutAnnotation) {
   EXPECT_THAT(result.err, HasSubstr("1 detection "));
 }
 
-TEST_F(TinyEval, ScoresProposalsWithOtherLimits) {
+TEST_F(TinyEval, ScoresProposalsWithGivenLimits) {
   const auto result = successful(evaluate({"--class-agnostic", "--max-dets", "1000,100,300"}));
   for (const std::string limit : {"100", "300", "1000"})
     EXPECT_THAT(result.out, HasSubstr("maxDets=" + limit + " ] = 1.000"));

@@ -1,5 +1,4 @@
-// Every configuration in the repository resolves, and errors of a configuration name their
-// position.
+// Every configuration in the repository resolves, and configuration errors name their location.
 #include <sys/stat.h>
 
 #include "tests/cli/trainer.h"
@@ -7,14 +6,14 @@
 namespace millrace::testing {
 namespace {
 
-using Configs = Trainer;
+using ConfigCommand = Trainer;
 
-TEST_F(Configs, ResolvesEveryRepositoryConfiguration) {
+TEST_F(ConfigCommand, ResolvesEveryRepositoryConfiguration) {
   int seen = 0;
   for (const auto& entry : fs::recursive_directory_iterator("configs")) {
     const auto& file = entry.path();
     if (file.extension() != ".toml" || file.parent_path().filename() == "base") continue;
-    // Configurations for a GPU name a plug-in that cannot be loaded without one.
+    // GPU configurations name a plug-in that cannot be loaded without a GPU.
     if (read_text(file).find("millrace_cuda.so") != std::string::npos)
       successful(trainer({"config", file, "--set", "plugins=[]"}));
     else
@@ -24,7 +23,7 @@ TEST_F(Configs, ResolvesEveryRepositoryConfiguration) {
   EXPECT_GE(seen, 12);
 }
 
-TEST_F(Configs, ResolvesResolvedFileToItself) {
+TEST_F(ConfigCommand, ResolvesResolvedFileToItself) {
   const auto once = trainer({"config", "configs/coco/aws_32x4.toml"});
   write_text(in_folder("once.toml"), once.out);
   const auto twice = successful(trainer({"config", in_folder("once.toml")}));
@@ -38,7 +37,7 @@ TEST_F(Configs, ResolvesResolvedFileToItself) {
   EXPECT_EQ(values(once.out), values(twice.out));
 }
 
-TEST_F(Configs, PrintsOriginOfEachValue) {
+TEST_F(ConfigCommand, PrintsOriginOfEachValue) {
   const auto resolved =
       trainer({"config", "configs/coco/mask_rcnn_R50_FPN_3x.toml", "--set", "train.seed=7"});
   EXPECT_THAT(resolved.out, HasSubstr("# configs/coco/mask_rcnn_R50_FPN_3x.toml:"));
@@ -47,7 +46,7 @@ TEST_F(Configs, PrintsOriginOfEachValue) {
   EXPECT_THAT(resolved.out, HasSubstr("# --set train.seed"));
 }
 
-/// A configuration file whose first line inherits configs/maskrcnn.toml.
+/// A configuration file whose first line inherits from configs/maskrcnn.toml.
 class WrongConfig : public Trainer {
  protected:
   void expect_wrong(const std::string& toml, const std::string& where, const std::string& what) {
@@ -146,7 +145,7 @@ TEST_F(WrongConfig, LocatesWrongParameterOrWeights) {
                2, "'bbox/AP'");
 }
 
-TEST_F(Configs, CompletesListOfStages) {
+TEST_F(ConfigCommand, CompletesStageOptions) {
   const auto file =
       write_heir(in_folder("stages.toml"),
                  "[data]\nflip = 0.25\nstages = [{ type = 'read' }, { type = 'decode' }, "
@@ -159,7 +158,7 @@ TEST_F(Configs, CompletesListOfStages) {
   EXPECT_THAT(again.out, ContainsRegex("\n# probability = 0.125 +# data.flip\n"));
 }
 
-TEST_F(Configs, PrintsDefaultStages) {
+TEST_F(ConfigCommand, PrintsDefaultStages) {
   const auto shown = [&](const std::string& set) {
     const auto resolved = successful(trainer({"config", "configs/maskrcnn.toml", "--set", set}));
     return resolved.out;
@@ -174,7 +173,7 @@ TEST_F(Configs, PrintsDefaultStages) {
               ContainsRegex("\n# short_side = 0 +# data.reduced_decoding\n"));
 }
 
-TEST_F(Configs, RejectsPipeOrDevice) {
+TEST_F(ConfigCommand, RejectsPipeOrDevice) {
   const auto pipe = in_folder("pipe.yaml");
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const auto& file : {pipe, fs::path("/dev/zero")})
@@ -182,7 +181,7 @@ TEST_F(Configs, RejectsPipeOrDevice) {
   expect_error(trainer({"import-config", pipe}), 2, pipe.string());
 }
 
-TEST_F(Configs, RejectsBrokenFilesAndUnknownNames) {
+TEST_F(ConfigCommand, RejectsBrokenFilesAndUnknownNames) {
   const auto file = in_folder("bad.toml");
   write_text(file, "[train\nseed = 1\n");
   expect_error(trainer({"config", file}), 2, file.string() + ":1:");

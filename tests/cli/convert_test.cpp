@@ -1,4 +1,4 @@
-// trainer convert as a program, on files that torch has written and reads.
+// Runs trainer convert on files that torch has written, and loads its output with torch.
 #include <ATen/ops/zeros.h>
 
 #include "millrace/models/weights/formats.h"
@@ -23,7 +23,7 @@ class Convert : public Trainer {
   }
 };
 
-TEST_F(Convert, KeepsWeightsInEveryContainer) {
+TEST_F(Convert, KeepsWeightsInEveryFileFormat) {
   const auto first = successful(convert(kFixtures + "zip.pth", "a.safetensors"));
   EXPECT_THAT(first.out,
               AllOf(StartsWith(in_folder("a.safetensors").string()), HasSubstr("13 tensors"),
@@ -40,7 +40,7 @@ TEST_F(Convert, KeepsWeightsInEveryContainer) {
   }
 }
 
-TEST_F(Convert, KeepsBytesThroughOtherNames) {
+TEST_F(Convert, KeepsBytesThroughOtherNamingSchemes) {
   for (const std::string names : {"torchvision-2019", "detectron2", "tensorpack"}) {
     const auto there = successful(convert(kFixtures + "zip.pth", "there.npz", names));
     const auto ours = successful(convert(in_folder("there.npz"), "ours.safetensors"));
@@ -50,7 +50,7 @@ TEST_F(Convert, KeepsBytesThroughOtherNames) {
   }
 }
 
-TEST_F(Convert, LoadsStrictlyInTorchvision) {
+TEST_F(Convert, LoadsInTorchvisionWithStrict) {
   MILLRACE_NEEDS_PYTHON("torchvision");
   const std::string script = "tests/cli/torchvision_weights.py ";
   ASSERT_EQ(run_python(script + "make " + in_folder("").string()), 0);
@@ -70,7 +70,7 @@ TEST_F(Convert, LoadsStrictlyInTorchvision) {
   EXPECT_EQ(check("back.pth"), 0);
 }
 
-TEST_F(Convert, ReadsNumpyArraysOfEveryProtocol) {
+TEST_F(Convert, ReadsNumpyArraysOfEveryPickleProtocol) {
   MILLRACE_NEEDS_PYTHON("numpy");
   write_text(in_folder("make.py"), R"(import pickle, sys, numpy as np
 body = "backbone.body."
@@ -98,7 +98,7 @@ TEST_F(Convert, RejectsUnknownNames) {
   write_weights(in_folder("other.safetensors"), others);
   expect_error(convert(in_folder("other.safetensors"), "a.pth"), 1, "'lm_head.weight'");
   EXPECT_FALSE(fs::exists(in_folder("a.pth")));
-  // A model card makes them a detector's own names, which no other scheme has.
+  // With a model card, the names are a detector's own; no other naming scheme has them.
   write_weights(in_folder("card.safetensors"), others, to_metadata({.classes = {"cat"}}));
   successful(convert(in_folder("card.safetensors"), "a.pth"));
   EXPECT_EQ(read_weights(in_folder("a.pth")).at(0).first, "lm_head.weight");
@@ -106,7 +106,7 @@ TEST_F(Convert, RejectsUnknownNames) {
   EXPECT_FALSE(fs::exists(in_folder("b.pth")));
 }
 
-TEST_F(Convert, RejectsWrongUseWithoutFile) {
+TEST_F(Convert, WritesNoFileIfUsedWrongly) {
   expect_error(convert(kFixtures + "zip.pth", "a.onnx"), 2, ".safetensors");
   expect_error(convert(kFixtures + "zip.pth", "a.pth", "detectron"), 2, "'detectron2'");
   expect_error(convert("nosuch.pth", "a.pth"), 1, "nosuch.pth");

@@ -59,7 +59,7 @@ TEST_F(DataFaults, CountsInvalidObject) {
   expect_error(flow({"data.on_error=\"fail\""}), 1, "polygon 0");
 }
 
-TEST_F(DataFaults, ReportsImagesThatEvalLeftOut) {
+TEST_F(DataFaults, ReportsImagesLeftOutByEval) {
   const auto runs = in_folder("runs");
   successful(trainer(on(data_, {"run", "--out", runs}, kTrainOnly + Words{"train.max_steps=1"})));
   const auto eval = [&](const Words& more) {
@@ -81,7 +81,7 @@ TEST_F(DataFaults, ReportsImagesThatEvalLeftOut) {
   EXPECT_THAT(bombs.err, HasSubstr("data.max_pixels"));
 }
 
-TEST_F(DataFaults, RejectsTwoCategoriesOfOneName) {
+TEST_F(DataFaults, RejectsTwoCategoriesWithSameName) {
   edit(annotations_,
        [](Json& json) { json["categories"][1]["name"] = json["categories"][0]["name"]; });
   const auto outcome = flow();

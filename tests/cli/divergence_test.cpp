@@ -1,5 +1,5 @@
-// train.on_divergence = "return": a real model with a learning rate that is too high goes back to a
-// checkpoint, with the same bytes after a kill.
+// train.on_divergence = "return": a model whose learning rate is too high returns to a checkpoint;
+// a run that is killed and resumed meanwhile ends with the same bytes.
 #include <csignal>
 #include <thread>
 
@@ -25,7 +25,7 @@ class Divergence : public Trainer {
     return read_text(in_folder(runs) / "maskrcnn-1/checkpoints/latest/model.safetensors");
   }
 
-  /// Kills a training with SIGKILL when its record has a start that ended by divergence.
+  /// Kills a run with SIGKILL once its record contains a session that ended by divergence.
   void kill_after_return(const std::string& runs, const Words& words) const {
     const auto child = start(MILLRACE_TRAINER, words);
     const auto record = in_folder(runs) / "maskrcnn-1/record.json";
@@ -38,7 +38,7 @@ class Divergence : public Trainer {
   }
 };
 
-TEST_F(Divergence, ReturnsToSameBytesAfterKill) {
+TEST_F(Divergence, WritesSameBytesIfKilledAfterReturn) {
   successful(trainer(command("whole", {})));
   const auto run = in_folder("whole/maskrcnn-1");
   const auto record = read_json(run / "record.json");
@@ -61,7 +61,7 @@ TEST_F(Divergence, EndsAfterLastReturn) {
   std::istringstream log(outcome.err);
   for (std::string line; std::getline(log, line);)
     warnings += line.find(" warning ") != std::string::npos;
-  EXPECT_LE(warnings, 20U) << "a few for each return, not one for each step\n" << outcome.err;
+  EXPECT_LE(warnings, 20U) << "a few per return, not one per step\n" << outcome.err;
 }
 
 TEST_F(Divergence, ResumesBeforeDivergedSteps) {
@@ -84,7 +84,7 @@ TEST_F(Divergence, ResumesBeforeDivergedSteps) {
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
 }
 
-TEST_F(Divergence, NamesRepeatedEditUntilWithdrawn) {
+TEST_F(Divergence, NamesRepeatedEditUntilReverted) {
   const Words settings = {"optimizer.lr=0.001", "callbacks.checkpoint.every='1 step'",
                           "callbacks.checkpoint.keep=0",
                           "callbacks.live_edit.interval='0 seconds'"};
@@ -104,7 +104,7 @@ TEST_F(Divergence, NamesRepeatedEditUntilWithdrawn) {
   EXPECT_TRUE(edits.empty() || edits.find("\"to\":1.0") != std::string::npos) << edits;
 }
 
-TEST_F(Divergence, EndsWithoutCheckpoint) {
+TEST_F(Divergence, EndsIfThereIsNoCheckpoint) {
   const auto outcome = trainer(command("never", {"callbacks.checkpoint.every='1000 steps'"}));
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("callbacks.checkpoint.every"));

@@ -56,7 +56,7 @@ TEST_F(Doctor, ReportsScoresOfPerfectPredictions) {
   EXPECT_LT(few.at("masks").at("ap"), .6);
 }
 
-TEST_F(Doctor, WarnsOfObjectsBeyondDetectionLimit) {
+TEST_F(Doctor, WarnsAboutObjectsBeyondDetectionLimit) {
   edit(val_annotations_, [](Json& json) {
     auto& all = json["annotations"];
     auto one =
@@ -98,7 +98,7 @@ TEST_F(Doctor, ReportsFindingsAsJson) {
   EXPECT_THAT(findings(outcome, "error"), Contains("nothing-to-train in train2017: 1"));
 }
 
-TEST_F(Doctor, ReportsTruncatedFileBesideOtherSplit) {
+TEST_F(Doctor, ChecksOtherSplitIfFileIsTruncated) {
   const auto text = read_text(annotations_);
   write_text(annotations_, text.substr(0, text.size() / 2));
   fs::remove(data_ / "val2017" / read_json(val_annotations_)["images"][0]["file_name"]);
@@ -153,7 +153,7 @@ TEST_F(Doctor, ChecksShapesOnlyForMasks) {
   EXPECT_THAT(boxes.out, HasSubstr("model.masks"));
 }
 
-TEST_F(Doctor, ReportsSharedSplit) {
+TEST_F(Doctor, ReportsSplitUsedTwice) {
   const auto outcome = successful(doctor({}, {"data.val=\"train2017\""}));
   EXPECT_THAT(outcome.out, Not(HasSubstr("photo-in-both-splits")));
   EXPECT_THAT(outcome.out, HasSubstr("data.train"));
@@ -188,7 +188,7 @@ TEST_F(Doctor, ExaminesDeclaredSources) {
               ElementsAre("source-unreadable in data.sources: 1"));
 }
 
-TEST_F(Doctor, KeepsReportForAnyThreadCount) {
+TEST_F(Doctor, ReportsSameForAnyThreadCount) {
   edit(annotations_, [](Json& json) {
     for (std::size_t i = 0; i < json["annotations"].size(); i += 2)
       json["annotations"][i]["bbox"][2] = 0;
@@ -199,7 +199,7 @@ TEST_F(Doctor, KeepsReportForAnyThreadCount) {
     EXPECT_EQ(doctor({}, {std::string("data.threads=") + threads}).out, one.out);
 }
 
-TEST_F(Doctor, EscapesControlCharactersOfNames) {
+TEST_F(Doctor, EscapesControlCharactersInNames) {
   const std::string name = "star\x1b]0;title\x07\x7f";
   for (const auto& file : {annotations_, val_annotations_})
     edit(file, [&](Json& json) { json["categories"][0]["name"] = name; });

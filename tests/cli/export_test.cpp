@@ -1,4 +1,4 @@
-// trainer export as a program.
+// Runs trainer export.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -15,7 +15,7 @@ TEST_F(Export, WritesModelAndCertificate) {
   EXPECT_THAT(out.out, AllOf(HasSubstr("model.onnx\n"), HasSubstr("model.certificate.json\n")));
   const auto certificate = read_json(in_folder("model.certificate.json"));
   EXPECT_EQ(certificate["cases"].size(), 4U);  // of the validation split
-  // If onnxruntime is missing, nothing is compared, and the exit code differs from that of a failed
+  // If onnxruntime is missing, nothing is compared, and the exit code is not that of a failed
   // comparison.
   EXPECT_EQ(trainer({"export", "--check", model, "--python", "/usr/bin/false"}).exit_code, 2);
   // A modified file is not run.

@@ -1,5 +1,5 @@
-// The command that trains generates the sample data set, but only in the folder that the
-// configuration file itself names; a mistyped folder is an error.
+// `trainer run` generates the sample data set, but only in the folder that the configuration file
+// itself names; a mistyped folder is an error.
 #include <algorithm>
 
 #include "millrace/base/config.h"
@@ -40,7 +40,7 @@ TEST_F(FirstUse, RunMakesSampleDataSet) {
   EXPECT_EQ(read_json(root_ / "annotations/instances_train2017.json")["images"].size(), 8U);
 }
 
-TEST_F(FirstUse, WarnsOfOtherSampleSize) {
+TEST_F(FirstUse, WarnsAboutDifferentSampleSize) {
   successful(trainer(run_of(config_)));
   EXPECT_THAT(successful(trainer(run_of(config_))).err, Not(HasSubstr("[data.sample]")));
   EXPECT_THAT(successful(trainer(run_of(config_, {"data.sample.train=6"}))).err,
@@ -77,7 +77,7 @@ TEST_F(FirstUse, RejectsMistypedFolder) {
     expect_error(trainer(words), 2, typed_.string());
     EXPECT_FALSE(fs::exists(typed_));
   }
-  // Nor with a copy of the complete configuration.
+  // Nor does a copy of the complete configuration generate it.
   const auto complete = successful(trainer(command({"config"}, config_, {typed})));
   const auto copy = write("complete.toml", complete.out);
   expect_error(trainer(run_of(copy)), 2, typed_.string());
@@ -101,7 +101,7 @@ TEST_F(FirstUse, ResolvesRootRelativeToItsFile) {
   expect_error(trainer(command({"config"}, file, {"data.root="})), 2, "--set data.root");
 }
 
-TEST_F(FirstUse, RunCopyWorksFromAnyFolder) {
+TEST_F(FirstUse, ConfigurationCopyWorksFromAnyFolder) {
   fs::create_directory(in_folder("configs"));
   const auto file =
       write("configs/relative.toml",
@@ -115,7 +115,7 @@ TEST_F(FirstUse, RunCopyWorksFromAnyFolder) {
   EXPECT_THAT(seen.err, Not(HasSubstr("trainer: error: ")));
 }
 
-TEST_F(FirstUse, MakesNoSampleForOtherSources) {
+TEST_F(FirstUse, MakesNoSampleIfSourcesAreDeclared) {
   const auto fake =
       write("fake.toml",
             "base = \"own.toml\"\n[data]\nval = \"\"\nclasses = [\"a\", \"b\"]\n"

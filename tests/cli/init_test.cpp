@@ -12,7 +12,7 @@ using ::testing::Each;
 using ::testing::Ge;
 using ::testing::SizeIs;
 
-/// Returns the bytes of all files of a folder, and the targets of links.
+/// Returns the bytes of all files of a folder and the targets of all links, by path.
 std::map<std::string, std::string> contents(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -49,7 +49,7 @@ class InitTest : public TrainerOnData {
     return read_json(out() / "data" / "annotations" / ("instances_" + name + ".json"));
   }
 
-  /// Makes a Pascal VOC folder of the sample's images with boxes.
+  /// Makes a Pascal VOC folder of the sample's images, labelled with boxes.
   fs::path make_voc(std::size_t count, const std::string& mistake_in_first = "") const {
     const auto root = in_folder("voc");
     fs::create_directories(root / "JPEGImages");
@@ -116,7 +116,7 @@ TEST_F(InitTest, WritesConfigurationThatTrains) {
   successful(trainer({"doctor", config}));
 }
 
-TEST_F(TrainerOnData, InitUsesModelOfWeights) {
+TEST_F(TrainerOnData, InitUsesModelStoredWithWeights) {
   successful(trainer(on(data_, {"run", "--out", in_folder("runs")},
                         kTrainOnly + Words{"train.max_steps=1", "model.roi.sampling_ratio=3"})));
   const auto weights =
@@ -172,7 +172,7 @@ TEST_F(InitTest, ReportsAsJson) {
   EXPECT_THAT(read_text(out() / "config.toml"), HasSubstr("type = \"retinanet\""));
 }
 
-TEST_F(InitTest, ReportsMistakesOfTenPhotos) {
+TEST_F(InitTest, ReportsMistakesInTenPhotos) {
   const auto voc =
       make_voc(10,
                "<object><name>stra</name><bndbox><xmin>5</xmin><ymin>5</ymin><xmax>900</xmax>"

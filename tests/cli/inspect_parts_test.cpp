@@ -1,4 +1,4 @@
-// The images that `trainer inspect` shows of a split, and its remarks on the statistics.
+// The images of a split that `trainer inspect` shows, and its remarks on the statistics.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ TEST(ChooseImages, ChoosesExtremesAndSamples) {
       10);
 }
 
-TEST(ChooseImages, ChoosesAllOfFewImages) {
+TEST(ChooseImages, ChoosesAllIfImagesAreFew) {
   const auto chosen = choose_images(made(
                                         5, [](int) { return 1; }, [](int) { return 20; }),
                                     {}, 48);
@@ -91,7 +91,7 @@ std::string text_of(const std::vector<Remark>& all, const std::string& name) {
   return found == all.end() ? "" : found->text;
 }
 
-TEST(Remarks, NamesKeysToChange) {
+TEST(Remarks, NameKeysToChange) {
   const auto small = view_of(made(
       100, [](int i) { return i == 9 ? 150 : 3; }, [](int) { return 8; }));
   const auto found =
@@ -105,7 +105,7 @@ TEST(Remarks, NamesKeysToChange) {
   EXPECT_THAT(names(found), Not(Contains("long-objects")));
 }
 
-TEST(Remarks, ComparesSplits) {
+TEST(Remarks, CompareSplits) {
   const auto train = view_of(made(
       30, [](int) { return 2; }, [](int) { return 100; }));
   auto val = view_of(made(
@@ -116,13 +116,13 @@ TEST(Remarks, ComparesSplits) {
   EXPECT_THAT(names(remarks(train, train, &train, {})), Not(Contains("validation-differs")));
 }
 
-TEST(Remarks, ReportsSplitsWithoutObjects) {
+TEST(Remarks, ReportSplitsWithoutObjects) {
   const auto none = view_of(made(
       3, [](int) { return 0; }, [](int) { return 1; }));
   EXPECT_EQ(names(remarks(none, none, nullptr, {})), std::vector<std::string>{"no-objects"});
 }
 
-TEST(Distributions, CountsEachObjectAndImage) {
+TEST(Distributions, CountEachObjectAndImage) {
   const auto view = view_of(made(
       60, [](int i) { return i % 4; }, [](int i) { return 5 + 10 * i; }));
   const auto objects = view.data.objects.size() - crowd_count(view.data);
@@ -137,7 +137,7 @@ TEST(Distributions, CountsEachObjectAndImage) {
   }
 }
 
-TEST(Distributions, ReturnsNoneWithoutImages) {
+TEST(Distributions, AreEmptyWithoutImages) {
   EXPECT_TRUE(distributions({}).empty());
   EXPECT_FALSE(histogram_picture({}).empty());
 }

@@ -1,4 +1,4 @@
-// trainer inspect: its page, pictures and statistics, on data of all kinds.
+// trainer inspect: its page, images and statistics, on data of all kinds.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 #include "tests/support/page_json.h"
@@ -32,7 +32,7 @@ class Inspect : public TrainerOnData {
     return names;
   }
 
-  /// Returns the sum of the counts of a histogram.
+  /// Returns the sum of a histogram's counts.
   static std::uint64_t sum(const Json& histogram) {
     std::uint64_t all = 0;
     for (const auto& count : histogram["counts"]) all += count.get<std::uint64_t>();

@@ -1,4 +1,4 @@
-// Steps that exceed the memory are warned of in advance, or end with a one-sentence error.
+// Steps that exceed the memory cause a warning in advance, or a one-sentence error.
 #include "tests/cli/trainer.h"
 #include "tests/support/limited.h"
 
@@ -13,17 +13,17 @@ class Memory : public Trainer {
   }
 };
 
-TEST_F(Memory, WarnsOfLargestBatchThatCannotFit) {
+TEST_F(Memory, WarnsAboutLargestBatchIfItCannotFit) {
   const auto data = make_data();
   const Limited memory(RLIMIT_DATA, rlim_t{3} << 29);
-  // With this seed, the batch is drawn at the smaller of its sizes, so the step itself fits.
+  // With this seed, the batch gets the smaller of the two sizes, so the step itself fits.
   const auto done = successful(
       train(data, kTrainOnly + Words{"data.val=''", "data.batch_size=1", "train.seed=1",
                                      "data.short_side=[64, 2000]", "data.max_side=4000"}));
   EXPECT_THAT(done.err, ContainsRegex("warning.*step 1 .*data.batch_size"));
 }
 
-TEST_F(Memory, WarnsOfBatchLargerThanDataSet) {
+TEST_F(Memory, WarnsAboutBatchLargerThanDataSet) {
   const auto done = successful(train(make_data(), {"data.batch_size=9"}));
   EXPECT_THAT(done.err, AllOf(HasSubstr("9 images"), HasSubstr("8 images"),
                               ContainsRegex("warning .*data.batch_size")));

@@ -7,7 +7,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the texts between backticks.
+/// Returns the strings between backticks.
 Words spans_of(const std::string& text) {
   static const std::regex span("`([^`]+)`");
   Words all;
@@ -75,7 +75,7 @@ TEST_F(Migrating, NamesOnlyKnownKeys) {
     EXPECT_TRUE(!ours.empty() || cells[2] == " - ") << where << ": " << cells[2];
     for (const auto& key : ours) {
       ++seen;
-      EXPECT_TRUE(keys.contains(key)) << where << ": there is no " << key;
+      EXPECT_TRUE(keys.contains(key)) << where << ": unknown key " << key;
     }
   });
   EXPECT_GT(seen, 250);
@@ -86,7 +86,7 @@ TEST_F(Migrating, NamesOnlyKnownCallbacks) {
   for_each_line([&](const std::string& line, const std::string& where) {
     for (const auto& span : spans_of(line)) {
       const bool is_callback = span.starts_with("[callbacks.") && span != "[callbacks.NAME]";
-      EXPECT_TRUE(!is_callback || keys.contains(span)) << where << ": there is no " << span;
+      EXPECT_TRUE(!is_callback || keys.contains(span)) << where << ": unknown callback " << span;
     }
   });
 }

@@ -1,4 +1,4 @@
-// A detector whose second step depends on earlier steps of the process.
+// A detector whose second step depends on the earlier steps of the process.
 #include "tests/support/fake_training.h"
 
 namespace {
@@ -15,6 +15,7 @@ class Noisy final : public millrace::testing::LineDetector {
   }
 };
 
-MILLRACE_REGISTER(millrace::register_detector<Noisy>("noisy", "gives other losses each time"));
+MILLRACE_REGISTER(millrace::register_detector<Noisy>("noisy",
+                                                     "returns different losses each time"));
 
 }  // namespace

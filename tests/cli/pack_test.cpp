@@ -20,7 +20,7 @@ class Pack : public Trainer {
   }
 };
 
-TEST_F(Pack, KeepsBatchesAndTrains) {
+TEST_F(Pack, YieldsSameBatchesAndTrains) {
   const auto data = make_data();
   const auto folder = in_folder("packed");
   EXPECT_THAT(successful(pack(data, folder)).out, HasSubstr("8 images"));
@@ -29,7 +29,7 @@ TEST_F(Pack, KeepsBatchesAndTrains) {
                         {source(folder), "train.max_steps=2", "data.val=''"})));
 }
 
-TEST_F(Pack, KeepsBatchesInShards) {
+TEST_F(Pack, YieldsSameBatchesFromShards) {
   const auto data = make_data();
   const auto folder = in_folder("shards"), index = in_folder("index");
   EXPECT_THAT(successful(pack(data, folder, {"--shards", "1"})).out, HasSubstr("1 shard"));
@@ -56,7 +56,7 @@ TEST_F(Pack, ReducesImages) {
   expect_error(pack(data, in_folder("other"), {"--quality", "50"}), 2, "--max-side");
 }
 
-TEST_F(Pack, PacksOtherSplit) {
+TEST_F(Pack, PacksGivenSplit) {
   const auto data = make_data();
   const auto made = successful(pack(data, in_folder("packed"), {"--split", "val"}));
   EXPECT_THAT(made.out, HasSubstr("4 images"));

@@ -1,5 +1,5 @@
-"""The pages of `trainer inspect` and `trainer predict` in headless Chromium: they load nothing,
-log nothing, fit a phone, and their galleries go by keyboard."""
+"""The pages of `trainer inspect` and `trainer predict` in headless Chromium: they load no other
+files, log nothing, fit a phone's screen, and their galleries work by keyboard."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 
-import browser  # of tests/support, which PYTHONPATH names
+import browser  # tests/support/browser.py, found through PYTHONPATH
 import pytest
 
 TRAINER = os.environ.get("MILLRACE_TRAINER", "build/release/bin/trainer")
@@ -76,8 +76,8 @@ def test_loads_nothing_logs_nothing_and_fits(which: str, dark: bool, width: int,
     assert [one for one in chromium.requests if not one.startswith(("file:", "data:"))] == []
 
 
-def test_inspect_shows_each_image_of_the_batches(inspected: pathlib.Path,
-                                                 chromium: browser.Browser) -> None:
+def test_inspect_shows_each_image_of_batches(inspected: pathlib.Path,
+                                             chromium: browser.Browser) -> None:
     chromium.open(inspected, height=4000)
     cards = "document.querySelectorAll('#batches-gallery .cards > li').length"
     assert chromium.evaluate(cards) == 8
@@ -86,8 +86,8 @@ def test_inspect_shows_each_image_of_the_batches(inspected: pathlib.Path,
     assert sections == ["batches", "figures", "anchors", "classes", "photos", "validation"]
 
 
-def test_predict_counts_what_is_in_the_results(predicted: pathlib.Path,
-                                               chromium: browser.Browser) -> None:
+def test_predict_counts_detections(predicted: pathlib.Path,
+                                   chromium: browser.Browser) -> None:
     chromium.open(predicted)
     found = json.loads((predicted.parent / "detections.json").read_text())
     tiles = chromium.evaluate("[...document.querySelectorAll('.tile b')].map(one => "
@@ -98,8 +98,8 @@ def test_predict_counts_what_is_in_the_results(predicted: pathlib.Path,
     assert sum(rows) == len(found)
 
 
-def test_a_photo_opens_and_closes_by_keyboard(predicted: pathlib.Path,
-                                              chromium: browser.Browser) -> None:
+def test_photo_opens_and_closes_by_keyboard(predicted: pathlib.Path,
+                                            chromium: browser.Browser) -> None:
     chromium.open(predicted)
     chromium.evaluate("document.querySelector('#found .card').focus()")
     chromium.press("Enter")

@@ -9,8 +9,8 @@ class PluginRun : public Trainer {
  protected:
   fs::path data_ = make_data();
 
-  /// Trains the configuration `base` of the repository with `recipe` on top of it in the folder
-  /// `name`; resumes if the folder exists. Returns the run's folder.
+  /// Trains the repository's configuration `base`, with `recipe` appended, in the folder `name`;
+  /// resumes if the folder exists. Returns the run's folder.
   fs::path train(const std::string& base, const std::string& recipe, const std::string& name,
                  const Words& more, int steps, int ranks = 1) const {
     const auto file = in_folder(name + ".toml");

@@ -1,4 +1,4 @@
-// Plug-ins: their components are known, load errors give the reason, and failures name the
+// Plug-ins: their components are registered, load errors give the reason, and failures name the
 // component.
 #include "millrace/plugins/plugin.h"
 
@@ -42,7 +42,7 @@ class Plugin : public Trainer {
     return trainer({"run", config, "--out", in_folder("runs")});
   }
 
-  /// Returns a copy of the plug-in `hello`, changed by `change`.
+  /// Returns a copy of the plug-in `hello`, modified by `change`.
   template <class Change>
   fs::path changed(Change change) const {
     auto bytes = read_text(HELLO_PLUGIN);
@@ -119,7 +119,7 @@ TEST_F(Plugin, LoadsOnlyOnce) {
   successful(config_with({HELLO_PLUGIN, HELLO_PLUGIN, link}));
 }
 
-TEST_F(Plugin, RejectsTakenName) {
+TEST_F(Plugin, RejectsRegisteredName) {
   for (const auto* part : {"'log'", TAKEN_PLUGIN})
     expect_error(config_with({TAKEN_PLUGIN}), 2, part);
 }
@@ -136,7 +136,7 @@ TEST_F(Plugin, NamesMissingPlugin) {
   expect_error(config_with({"folder/nosuch.so"}), 2, fs::current_path().string());
 }
 
-TEST_F(Plugin, RejectsOtherFiles) {
+TEST_F(Plugin, RejectsFilesThatAreNotPlugins) {
   const auto text = in_folder("text.so");
   write_text(text, "not an object");
   expect_error(config_with({text}), 2, text.string());
@@ -153,7 +153,7 @@ TEST_F(Plugin, RejectsTruncatedPlugin) {
                  in_folder("changed.so").string());
 }
 
-TEST_F(Plugin, RejectsPluginForOtherMachine) {
+TEST_F(Plugin, RejectsPluginForDifferentProcessor) {
   const auto foreign = changed([](std::string& bytes) {
     bytes[offsetof(Elf64_Ehdr, e_machine)] = static_cast<char>(EM_RISCV);
     bytes[offsetof(Elf64_Ehdr, e_machine) + 1] = 0;
@@ -161,7 +161,7 @@ TEST_F(Plugin, RejectsPluginForOtherMachine) {
   expect_error(config_with({foreign}), 2, "243");
 }
 
-TEST_F(Plugin, RejectsPluginOfOtherBuild) {
+TEST_F(Plugin, RejectsPluginOfDifferentBuild) {
   const auto replaced = [&](const std::string& what, const std::string& by) {
     return changed([&](std::string& bytes) {
       const auto at = bytes.find(what, bytes.find(MILLRACE_ABI));
@@ -176,7 +176,7 @@ TEST_F(Plugin, RejectsPluginOfOtherBuild) {
   EXPECT_THAT(torch.err, AllOf(HasSubstr("libtorch 1"), HasSubstr("libtorch " TORCH_VERSION)));
 }
 
-TEST_F(Plugin, ReportsReasonOfLoadFailure) {
+TEST_F(Plugin, ReportsReasonForLoadFailure) {
   expect_error(config_with({UNDEFINED_PLUGIN}), 2, "millrace::nobody_has_this(double)");
   for (const auto* part : {"an oracle of Delphi", "libnobody_has_this.so"})
     expect_error(config_with({NEEDS_PLUGIN}), 2, part);
@@ -192,7 +192,7 @@ TEST_F(Plugin, NamesThrowingCallback) {
   for (const auto& part : {std::string("trainer: error: "), std::string("'hello'"),
                            std::string(HELLO_PLUGIN), std::string("after_step"), what})
     EXPECT_THAT(run.err, HasSubstr(part));
-  EXPECT_EQ(run.err.find(what), run.err.rfind(what)) << "told twice: " << run.err;
+  EXPECT_EQ(run.err.find(what), run.err.rfind(what)) << "reported twice: " << run.err;
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), ContainsRegex("error .*" + what));
 }
 

@@ -1,4 +1,4 @@
-// trainer predict over many files: killed, resumed, with broken files.
+// Runs trainer predict on many files: killed and resumed, and with broken files.
 #include <csignal>
 
 #include "tests/cli/trainer.h"
@@ -13,7 +13,7 @@ namespace {
 
 class Predict : public TrainerOnData {
  protected:
-  /// Trains for a step and returns the run's folder.
+  /// Trains for one step and returns the run's folder.
   fs::path model() {
     successful(trainer(
         on(data_, {"run", "--out", in_folder("runs")}, kTrainOnly + Words{"train.max_steps=1"})));
@@ -60,7 +60,7 @@ TEST_F(Predict, ResumesToSameBytesAfterKill) {
   EXPECT_EQ(whole.exit_code, 1);
   EXPECT_THAT(whole.err, HasSubstr("3 of 24 images"));
   const auto expected = all_in(in_folder("whole"));
-  EXPECT_EQ(expected.size(), 21U + 3U) << "pictures, results and the page";
+  EXPECT_EQ(expected.size(), 21U + 3U) << "images, results and the page";
 
   const auto out = in_folder("killed");
   for (const std::int64_t lines : {2, 9, 17}) {  // the first line belongs to no file
@@ -75,9 +75,9 @@ TEST_F(Predict, ResumesToSameBytesAfterKill) {
   }
   const auto end = trainer(into(out));
   EXPECT_THAT(end.err, HasSubstr("resuming"));
-  EXPECT_THAT(end.err, HasSubstr("3 of 24 images")) << "those of before, too";
+  EXPECT_THAT(end.err, HasSubstr("3 of 24 images")) << "including images from before the kills";
   EXPECT_EQ(all_in(out), expected);
-  // A finished prediction leaves no part to resume.
+  // After a finished prediction there is nothing to resume.
   EXPECT_THAT(trainer(into(out)).err, Not(HasSubstr("resuming")));
   EXPECT_EQ(all_in(out), expected);
 }
@@ -109,11 +109,11 @@ TEST_F(Predict, WritesPageWithCounts) {
 
 TEST_F(Predict, MatchesEvalWithAnnotationIds) {
   const auto weights = model(), out = in_folder("out");
-  edit(val_annotations_, [](Json& json) {  // ids in another order than names
+  edit(val_annotations_, [](Json& json) {  // ids in a different order from names
     for (auto& image : json["images"]) image["id"] = 1000 - image["id"].get<int>();
     for (auto& one : json["annotations"]) one["image_id"] = 1000 - one["image_id"].get<int>();
   });
-  // An image whose EXIF data rotates it, while its annotations do not.
+  // An image that is rotated by EXIF data, unlike its annotations.
   const auto turned_image = read_json(val_annotations_)["images"][0];
   const auto turned_file = data_ / "val2017" / turned_image["file_name"].get<std::string>();
   write_text(turned_file, turned(read_text(turned_file), 3));
@@ -148,7 +148,7 @@ TEST_F(Predict, MatchesEvalWithAnnotationIds) {
   for (const auto& image : shown) annotated += image["truth"].size();
   EXPECT_EQ(annotated, annotations.at("annotations").size());
 
-  // Without it, ids are 1, 2, ..., which these annotations lack.
+  // Without --gt, image ids are 1, 2, ..., which these annotations lack.
   successful(trainer(Words{"predict", weights, data_ / "val2017", "--out", out} + all));
   expect_error(score(out / "detections.json"), 1, "detections.json");
 }
@@ -191,7 +191,7 @@ TEST_F(Predict, AppliesDecodingOptions) {
   EXPECT_THAT(bomb.err, AllOf(HasSubstr("0100.jpg"), HasSubstr("data.max_pixels")));
 }
 
-TEST_F(Predict, StartsOverForOtherPhotos) {
+TEST_F(Predict, StartsOverIfPhotosChange) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   const Words command = {"predict", weights, folder, "--out", out};
   const auto child = start(MILLRACE_TRAINER, command);
@@ -222,7 +222,7 @@ TEST_F(Predict, ResumesBatchesToSameBytes) {
   EXPECT_EQ(all_in(out), expected);
 }
 
-TEST_F(Predict, MatchesPhotosInVideos) {
+TEST_F(Predict, DetectsSameInVideosAsInPhotos) {
   const auto weights = model(), out = in_folder("out"), video = in_folder("street.mp4");
   const std::vector<std::int64_t> times = {0, 3000, 7500, 90000, 90001};
   write_video(video, 128, 96, times);
@@ -230,7 +230,7 @@ TEST_F(Predict, MatchesPhotosInVideos) {
   const Words all = {"--set", "model.test.score_thresh=0", "--out", out};
   const auto done = successful(trainer(Words{"predict", weights, video} + all));
   EXPECT_THAT(done.out, HasSubstr("street.mp4: 5 frames"));
-  EXPECT_EQ(all_in(out).size(), 3U) << "no file of photos";
+  EXPECT_EQ(all_in(out).size(), 3U) << "no files for photos";
   const auto page = page_json(read_text(out / "index.html"));
   EXPECT_EQ(page["photos"], nullptr);
   EXPECT_EQ(page["videos"][0]["name"], "street");
@@ -250,7 +250,8 @@ TEST_F(Predict, MatchesPhotosInVideos) {
     EXPECT_NEAR(frames[k].at("time").get<double>(), static_cast<double>(times[k]) / 90000, 1e-9);
   }
 
-  // The annotated video has the same times, and each frame has the detections of a photo of it.
+  // The annotated video has the same times, and each frame has the same detections as a photo of
+  // it.
   const auto shown = video_files().open((out / "street.mp4").string());
   Pixels pixels(static_cast<std::size_t>(shown->facts().width * shown->facts().height * 3));
   for (const auto time : times) EXPECT_EQ(shown->read(pixels.data()), time);
@@ -278,11 +279,11 @@ TEST_F(Predict, ContinuesAfterUnusableVideos) {
   EXPECT_EQ(done.exit_code, 1);
   EXPECT_THAT(done.err,
               AllOf(HasSubstr("none.mp4: "), HasSubstr("empty.avi: "), HasSubstr("2 of 3 videos")));
-  EXPECT_EQ(all_in(out).size(), 3U) << "good.mp4, good.jsonl and the page: none of the others";
+  EXPECT_EQ(all_in(out).size(), 3U) << "only good.mp4, good.jsonl and the page";
   EXPECT_TRUE(fs::exists(out / "good.jsonl"));
   expect_error(trainer({"predict", weights, in_folder("good.mp4"), "--out", in_folder("")}), 1,
                "1 of 1 video");
-  EXPECT_FALSE(read_text(in_folder("good.mp4")).empty()) << "it would take its place";
+  EXPECT_FALSE(read_text(in_folder("good.mp4")).empty()) << "the output would replace the input";
 }
 
 TEST_F(Predict, ReportsMissingFfmpegForVideos) {

@@ -73,8 +73,8 @@ TEST_P(Replay, NamesLayerWithLargeWeights) {
   EXPECT_THAT(replay.out, AllOf(Not(HasSubstr("not reproduced")), HasSubstr("finite inputs"),
                                 Not(ContainsRegex("aten::(zero_|empty|copy_|fill_|resize_)"))));
 
-  // A step with initial weights, except for one layer whose weights are finite but whose
-  // sums of products overflow.
+  // A step from initial weights, except one layer: its weights are finite, but its sums of products
+  // overflow.
   const auto healthy = train(data, "healthy", {"train.max_steps=1"});
   const auto model = record / "model.safetensors";
   fs::copy_file(healthy / "checkpoints/step-000001/model.safetensors", model,

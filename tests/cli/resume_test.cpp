@@ -1,4 +1,4 @@
-// Which run a training resumes, what it leaves unchanged, and what a run folder records.
+// Which run `--resume` resumes, what it leaves unchanged, and what a run folder records.
 #include <map>
 
 #include "tests/cli/trainer.h"
@@ -35,7 +35,7 @@ class ResumeRun : public Trainer {
     return read_json(run / "checkpoints" / "latest" / "state.json").at("state").at("step");
   }
 
-  /// Returns the step after which the last start of a run began.
+  /// Returns the step after which the last session of a run started.
   static int resumed_at(const fs::path& run) {
     return read_json(run / "record.json").at("starts").back().at("from_step");
   }
@@ -60,7 +60,7 @@ class ResumeRun : public Trainer {
   }
 };
 
-TEST_F(ResumeRun, LeavesNoFolderAfterFailedStart) {
+TEST_F(ResumeRun, LeavesNoFolderAfterFailedLaunch) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   const std::vector<Words> wrong = {
@@ -80,7 +80,7 @@ TEST_F(ResumeRun, LeavesNoFolderAfterFailedStart) {
   EXPECT_EQ(steps_of(runs_ / "exp-1"), 3);
 }
 
-TEST_F(ResumeRun, RejectsRunOfOtherConfiguration) {
+TEST_F(ResumeRun, RejectsRunOfDifferentConfiguration) {
   successful(train(config("exp1.toml")));
   const auto before = bytes(runs_);
   const auto exp2 = config("exp2.toml");
@@ -97,7 +97,7 @@ TEST_F(ResumeRun, RejectsRunOfOtherConfiguration) {
   EXPECT_THAT(folders(), ElementsAre("exp1-1", "exp2-1"));
 }
 
-TEST_F(ResumeRun, RejectsOtherFileOfSameName) {
+TEST_F(ResumeRun, RejectsDifferentFileOfSameName) {
   successful(train(config("a/exp.toml")));
   const auto other = config("b/exp.toml", "[optimizer]\nlr = 0.5\n");
   const auto refused = train(other, {"--resume"});
@@ -158,7 +158,7 @@ TEST_F(ResumeRun, LeavesDoneRunUnchanged) {
   }
 }
 
-TEST_F(ResumeRun, ResumesOlderVersionByFolder) {
+TEST_F(ResumeRun, ResumesRunOfOlderVersionByFolder) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   fs::remove(runs_ / "exp-1" / "record.json");
@@ -257,7 +257,7 @@ TEST_F(ResumeRun, NamesIntactCheckpoint) {
       HasSubstr("step-000001"));
 }
 
-TEST_F(ResumeRun, WarnsOfEditsNotRepeated) {
+TEST_F(ResumeRun, WarnsAboutEditsThatAreNotRepeated) {
   const auto exp = config("exp.toml");
   successful(train(exp));
   const auto journal = runs_ / "exp-1" / "edits.jsonl";
@@ -283,12 +283,12 @@ TEST_F(ResumeRun, NeedsNoValidationSplitWithoutEvaluation) {
                                            "data.sources=[{type='fake', count=4}]"})));
 }
 
-TEST_F(ResumeRun, FailsWithoutAnyStep) {
+TEST_F(ResumeRun, FailsIfNoStepSucceeds) {
   const auto exp = config("exp.toml", "[optimizer]\nlr = 1e18\n");
   EXPECT_EQ(train(exp, with_settings({}, {"schedule.warmup='0 steps'"}), 6).exit_code, 1);
 }
 
-TEST_F(ResumeRun, RecordsEnvironmentOfEachStart) {
+TEST_F(ResumeRun, RecordsEnvironmentOfEachSession) {
   fs::create_directory(in_folder("project"));
   const auto exp = config("project/exp.toml");
   const auto in_project = [&](const std::string& command) {

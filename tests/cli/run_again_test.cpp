@@ -1,5 +1,5 @@
-// Further use of a run folder: by a resumed run, another process, another configuration, and for
-// the analysis of failures.
+// Further use of a run folder: by a resumed run, a second process or a different configuration, and
+// to analyse failures.
 #include <cstring>
 #include <regex>
 
@@ -24,7 +24,7 @@ class RunAgain : public Trainer {
   Outcome resume(const Words& overrides) const { return trainer(command(overrides, {"--resume"})); }
 };
 
-TEST_F(RunAgain, ReportsChangesAndRejectsImpossibleOnes) {
+TEST_F(RunAgain, ReportsAllowedAndRejectsOtherChanges) {
   successful(trainer(command()));
   const auto longer = successful(resume({"train.max_steps=6", "data.threads=1"}));
   EXPECT_THAT(longer.err,
@@ -39,7 +39,7 @@ TEST_F(RunAgain, ReportsChangesAndRejectsImpossibleOnes) {
   const auto more = in_folder("more");
   successful(trainer({"sample", "--out", more, "--train", "9", "--val", "4"}));
   expect_error(resume({setting("data.root", more)}), 2, "9");
-  EXPECT_EQ(read_text(folder_ / "config.toml"), config) << "nothing has begun";
+  EXPECT_EQ(read_text(folder_ / "config.toml"), config) << "nothing was written";
 
   auto retinanet = command({}, {"--resume"});
   *std::ranges::find(retinanet, "configs/maskrcnn.toml") = "configs/retinanet.toml";
@@ -67,7 +67,7 @@ TEST_F(RunAgain, RejectsSecondProcess) {
                                     HasSubstr(" " + std::to_string(first) + " ")));
   ::kill(first, SIGKILL);
   finish(first);
-  EXPECT_EQ(resume({"train.max_steps=1"}).exit_code, 0) << "the lock has died with its process";
+  EXPECT_EQ(resume({"train.max_steps=1"}).exit_code, 0) << "the lock ends with its process";
 }
 
 TEST_F(RunAgain, ResumesFromLastIntactCheckpoint) {
@@ -105,7 +105,7 @@ TEST_F(RunAgain, ReportsRemovedFolder) {
   EXPECT_FALSE(fs::exists(folder_ / "checkpoints"));
 }
 
-TEST_F(RunAgain, RepeatsDivergedStep) {
+TEST_F(RunAgain, ReplaysDivergedStep) {
   const auto diverged = trainer(command({"optimizer.lr=1e30", "optimizer.clip_norm=0.0",
                                          "schedule.warmup=0 steps", "train.max_steps=4"}));
   EXPECT_EQ(diverged.exit_code, 1) << diverged.err;  // most of its steps were skipped
@@ -150,7 +150,7 @@ TEST_F(RunAgain, CountsBadGradientOncePerStep) {
 
 TEST_F(RunAgain, VerifiesDeterminism) {
   EXPECT_EQ(trainer(command({}, {"--verify-determinism", "3"})).exit_code, 2)
-      << "there is no output to name";
+      << "a verification writes no output";
   const Words small = {"data.short_side=64", "data.max_side=96"};
   for (const auto& more :
        {Words{}, Words{"train.micro_batch=1", "train.threads=1", "data.test_batch_size=1"}}) {

@@ -1,4 +1,4 @@
-// trainer serve: its endpoints, keys and end, and a consumer in plain Python.
+// trainer serve: its endpoints, keys and shutdown, and a consumer in plain Python.
 #include <sys/stat.h>
 
 #include "tests/cli/served.h"
@@ -15,7 +15,7 @@ class Serve : public Trainer {
   Words serve(const Words& more = {}) const {
     return on(data_, {"serve", "--bind", endpoint_}) + more;
   }
-  /// Starts the server in a process of its own.
+  /// Starts the server in its own process.
   std::unique_ptr<Served> served(const Words& more = {}) const {
     return std::make_unique<Served>(Words{MILLRACE_TRAINER} + serve(more), in_folder("log"));
   }
@@ -52,7 +52,7 @@ TEST_F(Serve, StopsCleanlyAtSignal) {
   }
 }
 
-TEST_F(Serve, RejectsUsedFileOrSocket) {
+TEST_F(Serve, RejectsExistingFileOrUsedSocket) {
   const auto command = serve();
   write_text(in_folder("socket"), "mine");
   expect_error(trainer(command), 2, in_folder("socket").string());
@@ -64,7 +64,7 @@ TEST_F(Serve, RejectsUsedFileOrSocket) {
     expect_error(trainer(command), 2, in_folder("socket").string());
     EXPECT_EQ(first->end(SIGKILL), -1);
   }
-  EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "what a killed server leaves";
+  EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "a killed server leaves its socket";
   fs::remove(in_folder("log"));
   const auto second = served();
   EXPECT_TRUE(second->says("serving")) << second->log();

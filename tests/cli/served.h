@@ -1,4 +1,4 @@
-// Runs `trainer serve` in a process of its own.
+// Runs `trainer serve` in its own process.
 #pragma once
 
 #include <csignal>
@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// Waits until a log contains a text; returns false after the deadline.
+/// Waits until the log contains `text`; returns false after the deadline.
 inline bool comes_to_say(const fs::path& log, const std::string& text) {
   return comes_to([&] { return read_text(log).find(text) != std::string::npos; });
 }

@@ -1,5 +1,5 @@
-// trainer status of real trainings and data servers: while they run, hang or are stopped, and after
-// their end.
+// trainer status of real training runs and data servers: while they run, hang or are stopped, and
+// after their end.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -24,10 +24,10 @@ class Status : public Trainer {
     return Words{MILLRACE_TRAINER} + on(data_, {"serve", "--bind", endpoint});
   }
   Json status() const { return successful(trainer({"status", run_, "--json"})).json(); }
-  /// Returns the text of the status; the last line is the verdict.
+  /// Returns the output of `trainer status`; its last line is the verdict.
   std::string text() const { return successful(trainer({"status", run_})).out; }
 
-  /// Waits until the status fulfils the condition; the last status is kept.
+  /// Waits until the status satisfies the condition; last_ keeps the last status read.
   template <class Condition>
   bool comes_to_be(Condition condition) {
     return comes_to([&] {
@@ -47,7 +47,7 @@ class Status : public Trainer {
 void expect_short_lines(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find('/') != std::string::npos) continue;  // the name of a file
+    if (line.find('/') != std::string::npos) continue;  // a file name
     EXPECT_LE(line.size(), 80) << line;
   }
 }
@@ -79,7 +79,7 @@ TEST_F(Status, ReportsTrainingAndItsEnd) {
   EXPECT_GE(ended["ranks"][0]["status"]["step"], 2);
 }
 
-TEST_F(Status, ReportsEveryTrainingRunOfFolder) {
+TEST_F(Status, ReportsEveryActiveRunInFolder) {
   Served first(train(), in_folder("log"));
   ASSERT_TRUE(comes_to_train()) << last_ << first.log();
   Served second(train(), in_folder("log_2"));
@@ -90,7 +90,7 @@ TEST_F(Status, ReportsEveryTrainingRunOfFolder) {
   EXPECT_EQ(seen["also_training"], Json::array({run_.string()}));
   second.end(SIGKILL);
   const auto left = successful(trainer({"status", in_folder("runs"), "--json"})).json();
-  EXPECT_EQ(left["run"], run_.string()) << "the one that trains, though the other is newer";
+  EXPECT_EQ(left["run"], run_.string()) << "the run in progress, although the other run is newer";
   EXPECT_EQ(left["also_training"], Json::array());
 }
 
@@ -225,8 +225,8 @@ TEST_F(Status, OpensNoSocket) {
     EXPECT_THAT(fs::read_symlink(fd).string(), Not(StartsWith("socket:")));
 }
 
-/// The files of a run that another machine trains.
-class StatusElsewhere : public Status {
+/// The files of a run on a different machine.
+class RemoteStatus : public Status {
  protected:
   void SetUp() override {
     fs::create_directories(run_ / "status");
@@ -258,7 +258,7 @@ class StatusElsewhere : public Status {
   Json file_;
 };
 
-TEST_F(StatusElsewhere, IgnoresClockOfOtherHost) {
+TEST_F(RemoteStatus, IgnoresClockOfRemoteHost) {
   for (const double ahead_s : {-3600., 0., 3600.}) {
     std::jthread rank([&](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
@@ -271,7 +271,7 @@ TEST_F(StatusElsewhere, IgnoresClockOfOtherHost) {
   }
 }
 
-TEST_F(StatusElsewhere, ReportsSilentRank) {
+TEST_F(RemoteStatus, ReportsSilentRank) {
   write(now());
   auto seen = status();
   EXPECT_EQ(seen["state"], "silent") << seen;
@@ -281,13 +281,13 @@ TEST_F(StatusElsewhere, ReportsSilentRank) {
   EXPECT_EQ(seen["state"], "broken") << seen;
 }
 
-TEST_F(StatusElsewhere, OmitsRanksOfEarlierStarts) {
+TEST_F(RemoteStatus, OmitsRanksOfEarlierLaunches) {
   write(now());
   write_json(run_ / "record.json", {{"format", 1}, {"starts", {Json::object(), Json::object()}}});
   EXPECT_EQ(status()["ranks"], Json::array());
 }
 
-TEST_F(Status, RejectsOtherFolders) {
+TEST_F(Status, RejectsFoldersThatAreNotRuns) {
   expect_error(trainer({"status", data_}), 1, data_.string());
   expect_error(trainer({"status", in_folder("none")}), 1, in_folder("none").string());
   expect_error(trainer({"status"}), 2, "run is required");

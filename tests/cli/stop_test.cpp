@@ -1,5 +1,5 @@
-// A signal at any time, as the first event of the process or after its terminal has closed: trained
-// steps are saved, and the exit code is 3.
+// After a signal at any time, even before the process starts or when its terminal closes, trained
+// steps are saved and the exit code is 3.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
@@ -17,7 +17,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Creates a file that no other process can open while this process holds it.
+/// Creates a file that no other process can open while this process holds its lease.
 UniqueFd leased(const fs::path& file) {
   UniqueFd held(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   std::signal(SIGIO, SIG_IGN);  // the signal asks to release the lease
@@ -48,8 +48,8 @@ class Stop : public Trainer {
     return finish(child);
   }
 
-  /// Replaces each image of a split by a pipe. Each is renamed into place, so that no file is ever
-  /// missing.
+  /// Replaces each image of a split with a pipe. Pipes are renamed into place, so that no file is
+  /// ever missing.
   void make_pipes(const std::string& split) const {
     std::vector<fs::path> images;
     for (const auto& image : fs::directory_iterator(data_ / split)) images.push_back(image);
@@ -68,7 +68,7 @@ class Stop : public Trainer {
     });
   }
 
-  /// Waits for a step, and then for one whose images never arrive.
+  /// Waits until one step is done and the next step waits for images that never arrive.
   bool comes_to_hang() const {
     const bool stepped = comes_to([&] { return lines() >= 1; });
     make_pipes("train2017");
@@ -91,7 +91,7 @@ class Stop : public Trainer {
   }
 };
 
-TEST_F(Stop, SavesLastStepAtSignal) {
+TEST_F(Stop, SavesLastStepOnSignal) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto end = stopped(command(), signal, [&] { return lines() >= 3; });
     EXPECT_EQ(end.exit_code, 3) << end.err;
@@ -166,7 +166,7 @@ TEST_F(Stop, StopsWhileLoadingOrMakingSample) {
       with_settings(making, {"data.sample.train=8", "data.sample.val=4", "train.max_steps=1"})));
 }
 
-TEST_F(Stop, HandlesSignalFromBeforeStart) {
+TEST_F(Stop, HandlesSignalSentBeforeStart) {
   const auto with_signal_waiting = [&](const Words& arguments) {
     sigset_t term, before;
     sigemptyset(&term);
@@ -211,7 +211,7 @@ TEST_F(Stop, SavesWhenTerminalCloses) {
   const auto child = ::fork();
   if (child == 0) {
     ::setsid();
-    // becomes the controlling terminal of the session
+    // This becomes the controlling terminal of the session.
     const int side = ::open(name.c_str(), O_RDWR);
     for (int stream = 0; stream < 3; ++stream) ::dup2(side, stream);
     ::close(side);
@@ -246,7 +246,7 @@ TEST_F(Stop, IgnoresClosedTerminalUnderNohup) {
   EXPECT_EQ(ended_at(), 6);
 }
 
-TEST_F(Stop, TrainsWithoutReaderOfOutput) {
+TEST_F(Stop, TrainsIfOutputIsNotRead) {
   const auto line = MILLRACE_TRAINER + quoted(command({"train.max_steps=4"}));
   const auto end = run("/bin/bash", {"-c", line + " 2>&1 | head -n 1; exit ${PIPESTATUS[0]}"});
   EXPECT_EQ(end.exit_code, 0);
@@ -268,7 +268,7 @@ TEST_F(Stop, ReportsFileSizeLimit) {
   }
 }
 
-TEST_F(Stop, DiesAtSecondSignal) {
+TEST_F(Stop, DiesOnSecondSignal) {
   const auto child = start(MILLRACE_TRAINER, command());
   ASSERT_TRUE(comes_to_hang());
   siginfo_t end{};

@@ -1,4 +1,4 @@
-// Output for people: on terminals of several widths, and without a terminal.
+// Human-readable output: on terminals of several widths, and without a terminal.
 #include <pty.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST_F(Terminal, QuietRunShowsOnlyResult) {
   EXPECT_THAT(read_text(in_folder("runs/maskrcnn-1/log.txt")), HasSubstr("info epoch "));
 }
 
-TEST_F(Terminal, BreaksLinesBetweenWords) {
+TEST_F(Terminal, WrapsLinesBetweenWords) {
   const std::vector<Words> commands = {training(),
                                        on(data_, {"doctor"}),
                                        on(data_, {"inspect", "--out", in_folder("seen")}),
@@ -151,7 +151,7 @@ TEST_F(Terminal, BreaksLinesBetweenWords) {
       EXPECT_TRUE(line.size() <= 80 || is_one_word || line.find("next: ") != line.npos) << line;
     }
   }
-  // lines of a log are not broken, since logs are searched
+  // Log lines are not wrapped, so that logs can be searched.
   const auto has_long_line = [](const std::string& text) {
     return std::regex_search(text, std::regex("info [^\n]{80}"));
   };

@@ -1,10 +1,10 @@
-"""torchvision's side of a conversion.
+"""Writes and checks torchvision's weights files for the tests of `trainer convert`.
 
-  torchvision_weights.py make DIR     writes new.pth (a state dict, as today) and old.pth (the
-                                      stream before torch 1.6, with the names of 2019) of the same
-                                      small Mask R-CNN
+  torchvision_weights.py make DIR     writes new.pth (a state dict in today's format) and old.pth
+                                      (the format before torch 1.6, with the names of 2019) of
+                                      the same small Mask R-CNN
   torchvision_weights.py check A B    loads both with strict=True into that model; exit status 1
-                                      where they differ
+                                      if they differ
 """
 import sys
 from collections import OrderedDict
@@ -34,7 +34,7 @@ def make(folder):
     state = model().state_dict()
     for name, value in state.items():
         if "bbox_pred" in name and "roi_heads" in name:
-            value[:4] = 0  # of the background: never read, and missing in files that have it last
+            value[:4] = 0  # background row: never read, and not stored if the background is last
         elif "mask_fcn_logits" in name:
             value[:1] = 0
         elif value.is_floating_point() and value.dim() < 2:

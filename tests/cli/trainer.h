@@ -31,7 +31,7 @@ using ::testing::StartsWith;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-/// Words of a command line, or K=V settings of --set.
+/// Words of a command line, or K=V settings for --set.
 using Words = std::vector<std::string>;
 
 inline Words operator+(Words words, const Words& more) {
@@ -78,7 +78,7 @@ inline void write_text(const fs::path& file, const std::string& text) {
 inline Json read_json(const fs::path& file) { return Json::parse(read_text(file)); }
 inline void write_json(const fs::path& file, const Json& json) { write_text(file, json.dump()); }
 
-/// Writes a configuration whose first line inherits configs/maskrcnn.toml.
+/// Writes a configuration whose first line inherits from configs/maskrcnn.toml.
 inline fs::path write_heir(const fs::path& file, const std::string& toml) {
   write_text(file, "base = '" + fs::absolute("configs/maskrcnn.toml").string() + "'\n" + toml);
   return file;
@@ -92,13 +92,13 @@ struct Outcome {
   Json json() const { return Json::parse(out.substr(out.find_last_of('\n', out.size() - 2) + 1)); }
 };
 
-/// Expects exit code 0.
+/// Expects exit code 0 and returns the outcome.
 inline Outcome successful(Outcome outcome) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   return outcome;
 }
 
-/// Expects a message "trainer: error: ..." with `part` and empty standard output.
+/// Expects an error message "trainer: error: ..." that contains `part`, and empty standard output.
 inline void expect_error(const Outcome& outcome, int exit_code, const std::string& part) {
   EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("trainer: error: "), HasSubstr(part)));
@@ -147,7 +147,8 @@ class Trainer : public ::testing::Test {
             read_text(in_folder("stderr"))};
   }
 
-  /// Makes a sample data set of 8 + 4 images in <folder>/data, once.
+  /// Makes a sample data set of 8 training and 4 validation images in <folder>/data, unless it
+  /// exists. Returns its folder.
   fs::path make_data() const {
     const auto root = in_folder("data");
     if (!fs::exists(root))
@@ -155,7 +156,8 @@ class Trainer : public ::testing::Test {
     return root;
   }
 
-  /// Returns a command on configs/maskrcnn.toml with a small, fast model on `data`.
+  /// Returns a command for configs/maskrcnn.toml with a small, fast model and the data set in
+  /// `data`.
   static Words on(const fs::path& data, const Words& command, const Words& overrides = {}) {
     return with_settings(command + Words{"configs/maskrcnn.toml"},
                          Words{setting("data.root", data), "data.short_side=96",

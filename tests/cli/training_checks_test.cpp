@@ -1,4 +1,4 @@
-// Checks of a training before it starts, by the model and by `doctor`.
+// Checks before training starts, by the model and by `doctor`.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -58,7 +58,7 @@ TEST_F(TrainingChecks, RejectsDataWithoutObjects) {
   EXPECT_THAT(findings(report.json(), "error"), Contains("training-refused"));
 }
 
-TEST_F(TrainingChecks, WarnsOfFrozenNormsWithoutWeights) {
+TEST_F(TrainingChecks, WarnsAboutFrozenNormsWithoutWeights) {
   EXPECT_THAT(on_data({"run"}).err, Not(ContainsRegex("warning .*model.backbone")));
   EXPECT_THAT(on_data({"run"}, {"model.backbone.norm=frozen_bn"}).err,
               ContainsRegex("warning .*model.backbone.norm"));

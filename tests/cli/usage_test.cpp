@@ -9,8 +9,8 @@ namespace {
 
 using Usage = Trainer;
 
-// The evaluator needs neither. The readers of image formats other than JPEG are loaded with the
-// first such image.
+// The evaluator needs neither. Readers for image formats other than JPEG are loaded when the first
+// such image is read.
 TEST_F(Usage, LoadsNeitherOpenCvNorTorch) {
   const auto loaded = successful(run("/usr/bin/ldd", {MILLRACE_TRAINER})).out;
   for (const auto* library : {"imgcodecs", "gdal", "tiff", "webp", "torch"})
@@ -50,7 +50,7 @@ TEST_F(Usage, FitsHelpIntoEightyColumns) {
   }
 }
 
-TEST_F(Usage, ListsSameDefaultCallbacksAsPage) {
+TEST_F(Usage, ListsDefaultCallbacksAsDocumented) {
   std::istringstream page(read_text("docs/callbacks.md"));
   std::set<std::string> marked, listed;
   for (std::string line, bar, name, star; std::getline(page, line);)
@@ -62,7 +62,7 @@ TEST_F(Usage, ListsSameDefaultCallbacksAsPage) {
   EXPECT_EQ(marked, listed);
 }
 
-TEST_F(Usage, NamesNewNameOfRenamedOption) {
+TEST_F(Usage, SuggestsNewNameOfRenamedOption) {
   for (const Words& words : {Words{"run", "a.toml", "--output", "runs"},
                              Words{"export", "runs/a-1", "--to", "a.onnx"}}) {
     const auto outcome = trainer(words);
@@ -81,7 +81,7 @@ TEST_F(Usage, NamesMissingModel) {
   }
 }
 
-TEST_F(Usage, SurvivesTooFewFileDescriptors) {
+TEST_F(Usage, RunsWithFewFileDescriptors) {
   const auto limited = [&](const Words& words) {
     return run("/bin/sh", {"-c", "ulimit -n 20; exec" + quoted(Words{MILLRACE_TRAINER} + words)});
   };
@@ -177,7 +177,7 @@ TEST_F(Usage, ListsEveryConfigurationKey) {
 }
 
 TEST_F(Usage, RejectsMissingGpu) {
-  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "here is one";
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has a GPU";
   const auto data = make_data();
   expect_error(trainer(on(data, {"run", "--out", in_folder("runs")}, {"train.device=cuda"})), 2,
                "train.device");

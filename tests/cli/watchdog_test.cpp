@@ -1,4 +1,4 @@
-// A data stage hangs in a real training: the watchdog names the stage and the file.
+// A data stage hangs in a real training run: the watchdog names the stage and the file.
 #include <sys/stat.h>
 
 #include "tests/cli/trainer.h"

@@ -1,4 +1,4 @@
-// eval and predict with the weights of a run and with files that do not fit.
+// eval and predict with the weights of a run, and with unsuitable files.
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 #include "tests/support/tiff.h"
@@ -18,19 +18,19 @@ class Weights : public TrainerOnData {
         images);
   }
 
-  /// Trains for a step and returns the run's folder.
+  /// Trains for one step and returns the run's folder.
   fs::path run_of(const std::string& name, const Words& overrides) {
     const auto run = successful(trainer(on(data_, {"run", "--out", in_folder(name)},
                                            kTrainOnly + Words{"train.max_steps=1"} + overrides)));
-    EXPECT_EQ(run.out, "") << "standard output belongs to results";
+    EXPECT_EQ(run.out, "") << "standard output is reserved for results";
     return in_folder(name) / "maskrcnn-1";
   }
 
-  /// Trains for a step and returns the checkpoint.
+  /// Trains for one step and returns the checkpoint.
   fs::path trained() { return run_of("runs", {}) / "checkpoints" / "latest"; }
 };
 
-/// Returns a safetensors file with one F32 number.
+/// Returns a safetensors file with a single F32 value.
 std::string safetensors(const std::string& name, const std::string& bytes) {
   const auto header = "{\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   return little_endian(header.size(), 8) + header + bytes;
@@ -70,7 +70,7 @@ TEST_F(Weights, ScoresAndPredictsWithRun) {
   EXPECT_FALSE(read_json(out / "detections.json").empty());
 }
 
-TEST_F(Weights, KeepsDetectionsUnderOtherNames) {
+TEST_F(Weights, KeepsDetectionsIfNamesAreConverted) {
   auto weights = trained();
   const auto expected = in_folder("expected.json");
   successful(eval(weights, {"--out", expected}));
@@ -88,7 +88,7 @@ TEST_F(Weights, KeepsDetectionsUnderOtherNames) {
   }
 }
 
-TEST_F(Weights, RejectsOtherClasses) {
+TEST_F(Weights, RejectsDifferentClasses) {
   const auto weights = trained();
   // A .pth does not contain class names, but the shapes differ.
   successful(trainer({"convert", weights, in_folder("m.pth")}));
@@ -107,11 +107,11 @@ TEST_F(Weights, RejectsOtherClasses) {
     category["name"] = "my " + category.at("name").get<std::string>();
   write_json(val_annotations_, annotations);
   expect_error(eval(weights), 2, "my ");
-  // With --force-weights, the names replace the weights' classes one by one.
+  // With --force-weights, the configured class names replace the weights' class names one by one.
   EXPECT_EQ(eval(weights, {"--force-weights"}).exit_code, 0);
 }
 
-TEST_F(Weights, KeepsScoresInAnyClassOrder) {
+TEST_F(Weights, KeepsScoresForAnyClassOrder) {
   const auto weights = trained();
   const auto results = [&](const std::string& name, const std::string& classes) {
     const auto file = in_folder(name);
@@ -134,7 +134,7 @@ TEST_F(Weights, KeepsScoresInAnyClassOrder) {
   EXPECT_EQ(ring, wanted);
 }
 
-TEST_F(Weights, RejectsOtherModelUnlessForced) {
+TEST_F(Weights, RejectsDifferentModelUnlessForced) {
   const auto folder = trained();
   const auto alone = in_folder("alone.safetensors");
   successful(trainer({"convert", folder, alone}));
@@ -151,13 +151,14 @@ TEST_F(Weights, RejectsOtherModelUnlessForced) {
   const auto forced =
       successful(eval(folder, {"--set", "model.pixel_std=[58, 57, 57]", "--force-weights"}));
   EXPECT_THAT(forced.err, HasSubstr("--force-weights"));
-  // Options of detection may change.
+  // Detection options may change.
   successful(eval(
       folder, {"--set", "model.test.score_thresh=0.2", "--set", "model.test.detections_per_img=7",
                "--set", "data.short_side=64", "--set", "model.rpn.post_nms_top_n_test=50", "--set",
                "model.backbone.norm=bn", "--set", "model.masks=false"}));
 
-  // Training from them: heads may differ, but not the meaning of the loaded tensors.
+  // If training starts from the weights, heads may differ, but not the meaning of the loaded
+  // tensors.
   const auto from = [&](const Words& overrides) {
     return trainer(
         on(data_, {"run", "--out", in_folder("next")},
@@ -209,7 +210,7 @@ TEST_F(Weights, RejectsFrozenStagesWithoutWeights) {
   const auto folded =
       successful(from(resnet18, {"model.backbone.freeze_at=4", "model.backbone.norm=none"}));
   EXPECT_THAT(folded.err, Not(ContainsRegex("warning .*backbone.body")));
-  // Missing statistics keep constants, not random values.
+  // Missing statistics are set to constants, not to random values.
   const auto frozen_bn = successful(from(resnet18, {"model.backbone.norm=frozen_bn"}));
   EXPECT_THAT(frozen_bn.err, HasSubstr("backbone.body.layer4.0.bn1.weight"));
 }
@@ -260,7 +261,7 @@ TEST_F(Weights, ScoresWithoutConfiguration) {
   const auto run = in_folder("runs") / "maskrcnn-1", alone = in_folder("alone.safetensors");
   successful(trainer({"convert", weights, alone}));
 
-  // Gives the same bytes as with the configuration of the training.
+  // Produces the same bytes as with the configuration used for training.
   const auto expected = in_folder("expected.json"), found = in_folder("found.json");
   const auto scores = successful(eval(weights, {"--out", expected})).json();
   ASSERT_FALSE(read_json(expected).empty());
@@ -290,7 +291,7 @@ TEST_F(Weights, ScoresWithoutConfiguration) {
   EXPECT_EQ(counted(trainer({"eval", wider, "--max-dets", "150", "--json"})), 150);
   EXPECT_EQ(counted(eval(weights, {"--set", "callbacks.evaluate.max_detections=300"})), 300);
 
-  // Options of detection may change, but not the computation of the weights.
+  // Detection options may change, but not options that the weights depend on.
   successful(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
                       "model.test.score_thresh=0.9"}));
   expect_error(trainer({"predict", alone, data_ / "val2017", "--out", seen_alone, "--set",
@@ -331,7 +332,7 @@ TEST_F(Weights, PredictsDespiteBrokenImages) {
   write_text(photos / "002-thread.tif", tiff_of(std::string(3 * 20000, '\x80'), 20000, 1));
   const auto good = std::distance(fs::directory_iterator(photos), fs::directory_iterator()) - 1;
   const auto out = in_folder("seen");
-  // A folder already has the name of one of the pictures to write.
+  // A folder already has the name of one of the images to write.
   fs::create_directories(out / "001-narrow.jpg" / "in the way");
   const auto outcome = predict(weights, {photos});
   EXPECT_EQ(outcome.exit_code, 1);
@@ -344,7 +345,7 @@ TEST_F(Weights, PredictsDespiteBrokenImages) {
   EXPECT_TRUE(read_json(out / "detections.json").is_array());
 }
 
-TEST_F(Weights, NamesOtherFiles) {
+TEST_F(Weights, NamesUnsuitableFiles) {
   const auto other = in_folder("other.safetensors"), picture = in_folder("model.png"),
              renamed = in_folder("model.safetensors");
   write_text(other, safetensors("lm_head.weight", "zero"));

@@ -1,4 +1,4 @@
-// Reads names of configuration files from standard input and prints one line for each: "ok" or the
+// Reads file names of configurations from standard input and prints one line for each: "ok" or the
 // error of `trainer config`. One process for all files saves a tenth of a second per file.
 #include <algorithm>
 #include <iostream>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The schema of configurations says what `trainer config` says.
+"""The configuration schema accepts and rejects the same files as `trainer config`.
 
-usage: schema_test.py TRAINER VERDICTS    VERDICTS: the program of config_verdicts.cpp
+usage: schema_test.py TRAINER VERDICTS    VERDICTS: the program built from config_verdicts.cpp
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Schema = dict[str, typing.Any]
 
 
 def taplo() -> str | None:
-    """Beside this Python, where scripts/setup_python puts it, or on PATH."""
+    """Returns taplo beside this Python, where scripts/setup_python installs it, or on PATH."""
     return shutil.which("taplo", path=os.path.dirname(sys.executable)) or shutil.which("taplo")
 
 
 class Case(typing.NamedTuple):
     name: str  # of the option that is changed
     text: str
-    fault: str  # "": none; else what a key's schema must refuse
+    fault: str  # empty = valid; else what the schema must reject
 
 
 def toml(value: typing.Any) -> str:
@@ -43,7 +43,7 @@ def toml(value: typing.Any) -> str:
 
 
 def wrong_values(schema: Schema) -> collections.abc.Iterator[tuple[str, str]]:
-    """Values that the option's type, limits or names forbid, and what is wrong with each."""
+    """Yields values that the option's type, limits or names forbid, each with what is wrong."""
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "string" not in kinds:
         yield '"text"', "type"
@@ -82,7 +82,7 @@ def options(table: Schema, above: str = "") -> collections.abc.Iterator[tuple[st
 
 
 def cases_of(header: str, table: Schema, end: str = "") -> collections.abc.Iterator[Case]:
-    """Files with one option more than `header`: at its default, and with wrong values."""
+    """Yields files with one more option than `header`: at its default, and with wrong values."""
     for name, schema in options(table):
         def file(value: str, key: str = name) -> str:
             return f"{header}{key} = {value}\n{end}"
@@ -132,20 +132,20 @@ def all_cases(schema: Schema) -> collections.abc.Iterator[Case]:
                                 definition)
 
 
-class TheSchema(unittest.TestCase):
+class ConfigurationSchema(unittest.TestCase):
     def setUp(self) -> None:
         done = subprocess.run([TRAINER, "config", "--schema"], check=True, capture_output=True)
         self.text = done.stdout.decode()
 
-    def test_the_committed_one_is_that_of_this_program(self) -> None:
-        """With the plug-ins of this repository."""
+    def test_committed_schema_is_current(self) -> None:
+        """The committed schema includes the plug-ins of this repository."""
         done = subprocess.run([TRAINER, "config", "--schema", "--set",
                                'plugins=["rtdetr.so","yolox.so"]'], check=True, capture_output=True)
         self.assertTrue(COMMITTED.read_text(encoding="utf-8") == done.stdout.decode(),
-                        f"{COMMITTED} is not what this program prints: run `make schema`")
+                        f"{COMMITTED} differs from what this program prints: run `make schema`")
 
     def refused(self, folder: pathlib.Path, files: list[pathlib.Path]) -> set[str]:
-        """Those that Taplo refuses; it must read the others without a complaint."""
+        """Returns the files that Taplo rejects. The schema itself must be valid."""
         program = taplo()
         if not program:
             self.skipTest("taplo is not installed: scripts/setup_python")
@@ -153,7 +153,8 @@ class TheSchema(unittest.TestCase):
         (folder / ".taplo.toml").write_text(
             '[[rule]]\ninclude = ["**/*.toml"]\n[rule.schema]\npath = "./schema.json"\n',
             encoding="utf-8")
-        # Taplo may end before it has written its last message: that of a file that does not count.
+        # Taplo may exit before it writes its last message, so the last file is one that is not
+        # checked.
         last = folder / "last.toml"
         last.write_text("nosuchkey = 1\n", encoding="utf-8")
         done = subprocess.run([program, "check", *map(str, [*files, last])], cwd=folder,
@@ -161,7 +162,7 @@ class TheSchema(unittest.TestCase):
         self.assertNotIn("invalid schema", done.stderr)
         return set(re.findall(r'path="([^"]+)"', done.stderr))
 
-    def test_taplo_takes_all_configurations(self) -> None:
+    def test_taplo_accepts_all_configurations(self) -> None:
         program = taplo()
         if not program:
             self.skipTest("taplo is not installed: scripts/setup_python")
@@ -171,7 +172,7 @@ class TheSchema(unittest.TestCase):
         count = len(list(pathlib.Path("configs").rglob("*.toml")))
         self.assertEqual(found and int(found[1]), count)
 
-    def test_it_refuses_what_the_program_refuses(self) -> None:
+    def test_rejects_what_program_rejects(self) -> None:
         cases = list(all_cases(json.loads(self.text)))
         self.assertGreater(len(cases), 2000)
         with tempfile.TemporaryDirectory() as name:
@@ -188,13 +189,13 @@ class TheSchema(unittest.TestCase):
         for file, case, verdict in zip(files, cases, verdicts):
             is_refused = str(file) in refused
             if verdict == "ok" and is_refused:
-                wrong.append(f"the schema refuses what the program takes:\n{case.text}")
+                wrong.append(f"the schema rejects what the program accepts:\n{case.text}")
             elif case.fault and verdict == "ok":
-                wrong.append(f"the program takes a wrong {case.fault}:\n{case.text}")
+                wrong.append(f"the program accepts a wrong {case.fault}:\n{case.text}")
             elif case.fault and not is_refused:
-                wrong.append(f"the schema takes a wrong {case.fault}: {verdict}\n{case.text}")
+                wrong.append(f"the schema accepts a wrong {case.fault}: {verdict}\n{case.text}")
             elif not case.fault and is_refused:
-                wrong.append(f"the schema refuses a default: {verdict}\n{case.text}")
+                wrong.append(f"the schema rejects a default: {verdict}\n{case.text}")
         self.assertEqual(wrong[:20], [], f"{len(wrong)} of {len(cases)}")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `trainer completion` and `trainer man` print, tried by the shells and programs that read it.
+"""Tests the output of `trainer completion` and `trainer man` in shells and man page formatters.
 
 usage: shells_test.py TRAINER
 """
@@ -27,7 +27,8 @@ def trainer(*words: str) -> str:
 
 
 class Shells(unittest.TestCase):
-    """Each offers the same words: CASES has lines, and what must and must not be offered."""
+    """All shells must offer the same completions: CASES has command lines, each with the words that
+    must and must not be offered."""
 
     CASES: tuple[tuple[str, set[str], set[str]], ...] = (
         ("trainer ru", {"run"}, {"eval"}),
@@ -67,7 +68,8 @@ class Shells(unittest.TestCase):
                 self.assertFalse(offered & unwanted, offered)
 
     def test_bash(self) -> None:
-        """The function that bash would call, with and without `=` among its word breaks."""
+        """Calls the completion function as bash does, with and without `=` among its word
+        breaks."""
         script = self.script("bash")
         for breaks in (" \t\n\"'><=;|&(:", " \t\n"):
             asked = f"COMP_WORDBREAKS=$'{breaks}'\nsource {script}\n".replace("\"'>", "\"\\'>")
@@ -103,7 +105,7 @@ class Shells(unittest.TestCase):
         self.check(offered)
 
     def test_zsh(self) -> None:
-        """A shell on a terminal that gets the line and a Tab; what it shows is read."""
+        """Types the line and a Tab into zsh on a pseudo-terminal and reads what it shows."""
         script = self.script("zsh")
         child, terminal = pty.fork()
         if child == 0:
@@ -119,7 +121,7 @@ class Shells(unittest.TestCase):
                 f"source {script}; print DO''NE\n",
             )
             for line, wanted, _ in self.CASES:
-                # zsh shows nothing while more is typed.
+                # zsh shows no completions while more input is waiting.
                 shown = self.say(terminal, line + "\t", wanted)
                 shown += self.say(terminal, "\x15print DO''NE\n")
                 offered[line] = self.words(shown)
@@ -136,7 +138,7 @@ class Shells(unittest.TestCase):
     def say(
         self, terminal: int, text: str, until: collections.abc.Set[str] = frozenset({"DONE"})
     ) -> str:
-        """Types the text and returns what is shown until there are these words."""
+        """Types the text and returns the output once it contains these words."""
         os.write(terminal, text.encode())
         heard, end = "", time.monotonic() + 60
         while not until <= self.words(heard):
@@ -145,7 +147,7 @@ class Shells(unittest.TestCase):
                 heard += os.read(terminal, 65536).decode(errors="replace")
         return heard
 
-    def test_no_script_names_a_folder_of_this_machine(self) -> None:
+    def test_scripts_contain_no_local_path(self) -> None:
         for shell in ("bash", "zsh", "fish"):
             self.assertNotIn(str(pathlib.Path(TRAINER).parent), trainer("completion", shell))
 
@@ -164,18 +166,18 @@ class Manual(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
-    def test_groff_reads_it_without_a_warning(self) -> None:
+    def test_groff_formats_page_without_warnings(self) -> None:
         text = self.formatted("groff", "-man", "-ww", "-Tutf8", "-rLL=80n", "-P-cbou")
         for line in text.splitlines():
-            self.assertLessEqual(len(line), 160, line)  # examples are not broken
+            self.assertLessEqual(len(line), 160, line)  # examples are not wrapped
         for part in ("trainer run", "--verify-determinism STEPS", "EXIT STATUS", "NO_COLOR",
                      "trainer run configs/maskrcnn.toml --out runs/short --resume"):
             self.assertIn(part, text)
 
-    def test_mandoc_reads_it_without_a_warning(self) -> None:
+    def test_mandoc_accepts_page_without_warnings(self) -> None:
         self.formatted("mandoc", "-T", "lint", "-W", "warning")
 
-    def test_it_names_every_option_of_every_command(self) -> None:
+    def test_page_lists_every_option(self) -> None:
         text = self.page.replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
         for command in ("run", "eval", "export", "bench model"):
             for word in trainer(*command.split(), "--help").split():

@@ -1,4 +1,4 @@
-// Components that fail in unusual places: in their options, when they are made, when weights
+// Components that fail at unusual points: in their options, when they are constructed, when weights
 // change.
 #include <ATen/ops/zeros.h>
 

@@ -1,4 +1,4 @@
-// Sums over ranks on the test device: messages as over NCCL, sent by MPI.
+// An all-reduce for the test device, with the same messages as over NCCL, but sent by MPI.
 #include <ATen/ops/empty_like.h>
 #include <mpi.h>
 

@@ -1,4 +1,4 @@
-// With tests/models/other_device.cpp, this makes the test device available as a plug-in does:
+// Together with tests/models/other_device.cpp, provides the test device as a plug-in does:
 // `train.device = "other"`.
 #include <ATen/core/Tensor.h>
 

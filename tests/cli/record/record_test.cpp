@@ -1,4 +1,4 @@
-// record.json and trainer diff on real trainings.
+// record.json and trainer diff on real training runs.
 #include "tests/cli/served.h"
 
 namespace millrace::testing {
@@ -9,8 +9,8 @@ class Record : public Trainer {
   fs::path data_ = make_data();
   fs::path runs_ = in_folder("runs");
 
-  /// Returns the command of a short training with a checkpoint after every step and an evaluation
-  /// after every second step.
+  /// Returns the command of a short training run with a checkpoint after every step and an
+  /// evaluation after every second step.
   Words command(const Words& settings = {}, const Words& more = {}) const {
     return on(data_, Words{"run", "--out", runs_} + more,
               Words{"train.epochs=1000", "train.max_steps=4", "train.threads=1",
@@ -60,7 +60,7 @@ TEST_F(Record, RecordsResourcesAndTargets) {
   EXPECT_EQ(used.at("peak_memory_mib").size(), 1);
   EXPECT_GT(used.at("peak_memory_mib").at(0), 10);
 
-  ASSERT_EQ(all.at("evaluations").size(), 1) << all;  // its score ends the training
+  ASSERT_EQ(all.at("evaluations").size(), 1) << all;  // its score ends the run
   const auto& evaluation = all.at("evaluations").at(0);
   EXPECT_EQ(evaluation.at("step"), 2);
   EXPECT_TRUE(evaluation.contains("segm/AP"));
@@ -86,7 +86,7 @@ TEST_F(Record, RecordsResourcesAndTargets) {
   EXPECT_TRUE(start.at("weights").is_null());
 }
 
-TEST_F(Record, SumsStartsOfResumedRun) {
+TEST_F(Record, SumsSessionsOfResumedRun) {
   {
     Served training(
         Words{MILLRACE_TRAINER} + command({"train.price_per_hour=36", "train.max_steps=100000"}),
@@ -145,7 +145,7 @@ TEST_F(Record, ResumesRecordOfEarlierVersion) {
   EXPECT_EQ(all.at("used").at("wall_s"), all.at("starts").at(1).at("used").at("wall_s"));
 }
 
-TEST_F(Record, DiffFindsNoDifferenceToItself) {
+TEST_F(Record, DiffFindsNoDifferenceForSameRun) {
   train();
   const auto same = diff(run(1), run(1));
   EXPECT_THAT(names(same.at("deciding")) + names(same.at("others")), IsEmpty());
@@ -185,7 +185,7 @@ TEST_F(Record, DiffIgnoresFoldersAndReports) {
   EXPECT_EQ(same.at("weights").at("a"), same.at("weights").at("b"));
   EXPECT_TRUE(same.at("metrics").at("first").is_null());
 
-  // Different metrics of such a run would be a bug.
+  // Different metrics would then be a bug.
   auto lines = read_text(run(2) / "metrics.jsonl");
   const auto third = lines.find("\"loss\":", lines.find("{\"step\":3,"));
   ASSERT_NE(third, std::string::npos);
@@ -215,7 +215,7 @@ TEST_F(Record, DiffComparesDataNotFolder) {
   EXPECT_THAT(names(diff(run(1), run(3)).at("deciding")), ElementsAre("data of training"));
 }
 
-TEST_F(Record, DiffRejectsOtherFolders) {
+TEST_F(Record, DiffRejectsFoldersThatAreNotRuns) {
   fs::create_directories(in_folder("empty"));
   train({"callbacks.evaluate.enabled=false"});
   const auto refused = trainer({"diff", run(1), in_folder("empty")});

@@ -1,4 +1,4 @@
-// Late ranks are identified by how long each rank waited, independent of the clocks of their hosts.
+// Late ranks are identified by how long each rank waited, independently of their hosts' clocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(LateRanks, ReportsUnknownActivity) {
   EXPECT_EQ(late[0].doing, "unknown");
 }
 
-TEST(LateRanks, IgnoresLogsThatBeginLater) {
+TEST(LateRanks, IgnoresStepsMissingFromShorterLogs) {
   Log a(0, 0), b(1, 0);
   for (int step = 0; step < 9; ++step) {
     const auto of = "step " + std::to_string(step);

@@ -97,8 +97,8 @@ def test_escapes_text(chromium: browser.Browser, pages: dict[str, pathlib.Path])
     assert count(chromium, "#classes table b") == 0
 
 
-def test_gallery_works_by_keyboard(chromium: browser.Browser, pages: dict[str,
-                                   pathlib.Path]) -> None:
+def test_gallery_works_by_keyboard(chromium: browser.Browser,
+                                   pages: dict[str, pathlib.Path]) -> None:
     chromium.open(pages["run"])
     title = "document.activeElement.querySelector('b').textContent"
     for _ in range(120):  # Tab reaches the gallery, which is one tab stop
