@@ -77,7 +77,7 @@ TEST_F(FirstUse, RejectsMistypedFolder) {
     expect_error(trainer(words), 2, typed_.string());
     EXPECT_FALSE(fs::exists(typed_));
   }
-  // Nor does a copy of the complete configuration generate it.
+  // A copy of the complete configuration does not generate the folder either.
   const auto complete = successful(trainer(command({"config"}, config_, {typed})));
   const auto copy = write("complete.toml", complete.out);
   expect_error(trainer(run_of(copy)), 2, typed_.string());

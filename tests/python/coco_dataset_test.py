@@ -41,7 +41,7 @@ def path(data: Any, tmp_path: Path) -> Path:
     return file
 
 
-def test_gives_all_fields_on_access(data: Any, path: Path) -> None:
+def test_returns_all_fields_on_access(data: Any, path: Path) -> None:
     coco = COCO(path)
     assert coco.native_truth is not None
     assert coco.dataset == data
@@ -53,7 +53,7 @@ def test_gives_all_fields_on_access(data: Any, path: Path) -> None:
     assert one["image_id"] in coco.catToImgs[one["category_id"]]
 
 
-def test_prints_as_pycocotools(path: Path, capsys: Any) -> None:
+def test_prints_like_pycocotools(path: Path, capsys: Any) -> None:
     COCO(path).loadRes([])
     words = [line.split(" (t=")[0] for line in capsys.readouterr().out.splitlines()]
     assert words == [
@@ -68,7 +68,7 @@ def test_prints_as_pycocotools(path: Path, capsys: Any) -> None:
     ]
 
 
-def test_reads_removed_and_reports_rewritten_file(
+def test_reads_removed_file_and_reports_rewritten_file(
     data: Any, path: Path
 ) -> None:
     coco = COCO(path)
@@ -157,7 +157,7 @@ def test_converts_annotations_to_masks(data: Any, path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bbox", "segm", "both", "keypoints"])
-def test_results_get_fields_of_loadres(data: Any, kind: str) -> None:
+def test_results_have_fields_of_loadres(data: Any, kind: str) -> None:
     coco = COCO()
     coco.dataset = data
     coco.createIndex()
@@ -181,7 +181,7 @@ def test_results_get_fields_of_loadres(data: Any, kind: str) -> None:
         assert len(one["bbox"]) == 4
 
 
-def test_reads_results_of_rows() -> None:
+def test_reads_results_from_rows() -> None:
     coco = COCO()
     coco.dataset = data_set(3)
     coco.createIndex()

@@ -1,4 +1,5 @@
-"""COCOeval as other projects use it: merged shards, subclasses, changed dicts; and wrong input."""
+"""COCOeval as other projects use it, with merged shards, subclasses and changed dicts; and invalid
+input."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ FOUND = results(DATA, 7, "both")
 
 
 @pytest.mark.parametrize("iou", ["bbox", "segm"])
-def test_all_inputs_give_same_result(iou: str) -> None:
+def test_all_input_forms_give_same_result(iou: str) -> None:
     gt = ground_truth(DATA)
     usual = evaluated(gt, copy.deepcopy(FOUND), iou)
     touched = gt.loadRes(copy.deepcopy(FOUND))
@@ -63,7 +64,7 @@ def test_all_inputs_give_same_result(iou: str) -> None:
             assert a is None or all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def test_uses_overlaps_of_subclass() -> None:
+def test_uses_ious_of_subclass() -> None:
     class Blind(COCOeval):
         def computeIoU(self, imgId: Any, catId: Any) -> Any:
             ious = super().computeIoU(imgId, catId)
@@ -74,7 +75,7 @@ def test_uses_overlaps_of_subclass() -> None:
     assert evaluated(gt, copy.deepcopy(FOUND)).stats[0] > 0
 
 
-def test_merged_shards_equal_whole() -> None:
+def test_merged_shards_match_whole_evaluation() -> None:
     gt = ground_truth(DATA)
     whole = evaluated(gt, copy.deepcopy(FOUND))
     parts, ids = [], []
@@ -97,7 +98,7 @@ def test_merged_shards_equal_whole() -> None:
     assert np.array_equal(merged.stats, whole.stats)
 
 
-def test_accumulates_part_of_evaluation() -> None:
+def test_accumulates_subset_of_parameters() -> None:
     gt = ground_truth(DATA)
     run = evaluated(gt, copy.deepcopy(FOUND))
     whole = run.eval["precision"]
@@ -150,12 +151,12 @@ def test_supports_merged_categories_and_use_segm() -> None:
     assert evaluated(gt, copy.deepcopy(FOUND), "segm", useSegm=0).params.iouType == "bbox"
 
 
-def test_fewer_limits_repeat_last() -> None:
+def test_missing_limits_repeat_last_limit() -> None:
     run = evaluated(ground_truth(DATA), copy.deepcopy(FOUND), maxDets=[1, 10])
     assert "maxDets= 10" in str(run) and run.stats[0] > 0 and run.stats[7] == run.stats[8]
 
 
-def test_default_parameters() -> None:
+def test_default_parameters_match_pycocotools() -> None:
     p = Params("bbox")
     assert p.iouThrs.tolist()[8] == 0.8999999999999999 and len(p.recThrs) == 101
     assert p.maxDets == [1, 10, 100] and p.areaRngLbl == ["all", "small", "medium", "large"]
@@ -200,7 +201,7 @@ def test_reports_invalid_detections(
     gt = ground_truth(DATA)
     dt = quiet(lambda: gt.loadRes(changed(3, **fields)))
     if touched:
-        words = words.split(r"\[3\]")[-1]  # then they are numbered image by image
+        words = words.split(r"\[3\]")[-1]  # then detections are numbered per image
         try:
             assert dt.anns
         except (ValueError, TypeError, KeyError):
@@ -236,7 +237,7 @@ def test_reports_invalid_objects(
         evaluated(gt, found, iou)
 
 
-def test_compares_masks_of_other_size() -> None:
+def test_compares_masks_smaller_than_image() -> None:
     data = copy.deepcopy(DATA)
     for ann in data["annotations"]:
         ann["segmentation"] = SMALL
@@ -249,7 +250,7 @@ def test_compares_masks_of_other_size() -> None:
     assert run.stats[6] > 0.5
 
 
-def test_rejects_wrong_order() -> None:
+def test_rejects_calls_in_wrong_order() -> None:
     with pytest.raises(Exception, match="run accumulate"):
         COCOeval(iouType="bbox").summarize()
     with pytest.raises(ValueError, match="NaN"):

@@ -1,4 +1,4 @@
-"""The class Evaluator: image by image, from several threads and processes."""
+"""The class Evaluator: image by image, in several threads and processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add(evaluator: Evaluator, found: Any, image: int, form: int) -> None:
 
 
 @pytest.mark.parametrize(("iou", "kind"), [("bbox", "bbox"), ("segm", "segm")])
-def test_threads_and_shards_equal_whole(iou: Any, kind: str) -> None:
+def test_threads_and_shards_match_whole_evaluation(iou: Any, kind: str) -> None:
     found = results(DATA, 5, kind)
     expected = whole([dict(one) for one in found], iou)
     shards = [Evaluator(DATA, iou) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""LVIS against lvis-api itself, to the bit."""
+"""Compares LVIS with lvis-api itself, bit for bit."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_files_and_lists_give_same_result(tmp_path: Path, iou: str, kind: str) -
         assert np.array_equal(other.eval["precision"], from_file.eval["precision"])
 
 
-def test_counts_misses_only_of_known_categories(tmp_path: Path) -> None:
+def test_counts_misses_only_for_known_categories(tmp_path: Path) -> None:
     image = {"id": 1, "width": 100, "height": 100, "coco_url": "http://images/1.jpg"}
     lists = {"neg_category_ids": [], "not_exhaustive_category_ids": []}
     box = [10, 10, 50, 50]

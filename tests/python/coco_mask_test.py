@@ -1,4 +1,4 @@
-"""Masks as run lengths."""
+"""Masks in run-length encoding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def bitmaps(seed: int) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_decodes_what_was_encoded(seed: int) -> None:
+def test_decoding_inverts_encoding(seed: int) -> None:
     pixels = bitmaps(seed)
     decoded = mask.decode(mask.encode(pixels))
     assert np.array_equal(decoded, pixels)
@@ -52,7 +52,7 @@ def test_matches_known_run_lengths() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_matches_computation_on_pixels(seed: int) -> None:
+def test_matches_pixel_computation(seed: int) -> None:
     pixels = bitmaps(seed)
     rles = mask.encode(pixels)
     flat = pixels.reshape(-1, pixels.shape[2]).astype(float)
@@ -67,7 +67,7 @@ def test_matches_computation_on_pixels(seed: int) -> None:
     assert np.array_equal(mask.iou(rles, rles, crowd), expected)
 
 
-def test_overlaps_of_boxes_and_empty_lists() -> None:
+def test_iou_accepts_boxes_and_empty_lists() -> None:
     boxes = [[0.0, 0, 10, 10], [5, 0, 10, 10]]
     assert mask.iou(boxes, np.array(boxes), [0, 1]).tolist() == [[1, 0.5], [1 / 3, 1]]
     assert mask.iou([], boxes, [0, 0]) == [] and mask.iou(boxes, [], []) == []

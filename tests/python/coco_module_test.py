@@ -1,4 +1,4 @@
-"""What importing millrace.coco brings, and millrace.coco in pycocotools' place."""
+"""What importing millrace.coco loads, and millrace.coco as a replacement for pycocotools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures, tables, matches and printed text against pycocotools itself, to the bit."""
+"""Compares metrics, tables, matches and printed text with pycocotools itself, bit for bit."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def equal(ours: Any, theirs: Any, place: str = "") -> None:
             equal(a, b, f"{place}/{n}")
     elif isinstance(theirs, np.ndarray):
         assert np.shape(ours) == theirs.shape, (place, np.shape(ours), theirs.shape)
-        # numpy's exp, of which OKS is made, differs in the last bit from machine to machine.
+        # numpy's exp, which OKS uses, differs in the last bit from machine to machine.
         close = np.allclose(ours, theirs, rtol=1e-14, atol=0) if place.startswith("oks") else None
         assert close or np.array_equal(ours, theirs), (place, ours, theirs)
     else:
@@ -76,7 +76,7 @@ def compare(data: Any, found: Any, iou: str, change: Any = lambda p: None) -> No
 
 
 def odd(seed: int) -> Any:
-    """Parameters other than the usual."""
+    """Returns a function that sets unusual parameters."""
 
     def change(p: Any) -> None:
         rng = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ def odd(seed: int) -> Any:
         if rng.random() < 0.4:
             p.areaRng = [[0, 1e10], [0, 300], [300, 700.5], [100, 200], [50, 1e4]]
             p.areaRngLbl = ["all", "small", "medium", "large", "more"]
-        # Of keypoints pycocotools finds nothing where categories are joined.
+        # With merged categories, pycocotools finds no keypoints.
         if rng.random() < 0.3 and p.iouType != "keypoints":
             p.useCats = 0
             p.catIds = sorted(p.catIds)

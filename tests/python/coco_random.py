@@ -1,4 +1,4 @@
-"""Small random data sets in COCO's format, with ties, crowds, empty images and odd boxes."""
+"""Small random data sets in COCO's format, with ties, crowds, empty images and unusual boxes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _shape(rng: np.random.Generator, box: list[float], side: int) -> Any:
 
 
 def data_set(seed: int, images: int = 12, objects: int = 6) -> dict[str, Any]:
-    """A data set with instances: boxes, masks of all kinds, keypoints."""
+    """Returns a data set with instances: boxes, masks of all kinds, keypoints."""
     rng = np.random.default_rng(seed)
     ids = np.sort(rng.choice(10000, images, replace=False)).tolist()
     rng.shuffle(ids)
@@ -41,7 +41,7 @@ def data_set(seed: int, images: int = 12, objects: int = 6) -> dict[str, Any]:
             points[:, 2] = rng.integers(0, 3, 17) * (rng.random() < 0.8)
             annotations.append(
                 {
-                    "id": len(annotations) + int(seed % 2),  # an id of 0 is never hit
+                    "id": len(annotations) + int(seed % 2),  # pycocotools never matches id 0
                     "image_id": image,
                     "category_id": int(rng.choice(categories[:3])),
                     "bbox": box,
@@ -63,7 +63,7 @@ def data_set(seed: int, images: int = 12, objects: int = 6) -> dict[str, Any]:
 
 
 def results(data: dict[str, Any], seed: int, kind: str = "bbox") -> list[dict[str, Any]]:
-    """Detections near the objects of a data set and anywhere, many with equal scores."""
+    """Returns detections near the objects of a data set and elsewhere, many with equal scores."""
     rng = np.random.default_rng(seed + 1000)
     side = 120
     found = []

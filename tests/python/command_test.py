@@ -1,4 +1,4 @@
-"""Commands of `trainer` that are modules of this package: start and end."""
+"""How commands of `trainer` that are modules of this package start and end."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
-    """Two folders of runs."""
+    """Returns two run folders."""
     folders = [tmp_path / "a-1", tmp_path / "b-1"]
     for folder in folders:
         folder.mkdir()
@@ -52,7 +52,7 @@ def test_reports_missing_package(runs: list[Path], tmp_path: Path) -> None:
     assert "apt install python3" in done.stderr
 
 
-def test_imports_no_file_of_working_folder(runs: list[Path], tmp_path: Path) -> None:
+def test_imports_no_file_from_working_folder(runs: list[Path], tmp_path: Path) -> None:
     for name in ("json.py", "argparse.py", "runpy.py"):
         (tmp_path / name).write_text("raise SystemExit('imported')")
     done = run(TRAINER, "diff", *runs, cwd=tmp_path)

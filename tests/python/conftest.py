@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the data flow."""
+"""Fixtures for the tests of the data flow."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 import millrace.data
 
-TRAINER = os.environ.get("MILLRACE_TRAINER", "")  # of the same build; empty: not built
+TRAINER = os.environ.get("MILLRACE_TRAINER", "")  # of the same build; empty = not built
 if not os.path.exists(TRAINER):
     TRAINER = ""
 SMALL = {"batch_size": 4, "short_side": 96, "max_side": 160}
@@ -18,7 +18,7 @@ SMALL = {"batch_size": 4, "short_side": 96, "max_side": 160}
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A data set of 26 training and 9 validation images."""
+    """Returns the folder of a data set of 26 training and 9 validation images."""
     folder = tmp_path_factory.mktemp("data") / "sample"
     millrace.data.make_sample(folder, train=26, val=9, seed=3)
     return str(folder)
@@ -29,7 +29,7 @@ def digests(flow: Any, count: int) -> list[str]:
 
 
 def run_python(code: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs a program, for up to a minute, without Python's warning of forks."""
+    """Runs a Python program for up to a minute, without Python's warning about forks."""
     return subprocess.run(
         [sys.executable, "-W", "ignore:This process", "-c", code, *arguments],
         capture_output=True, text=True, timeout=60, cwd=Path(__file__).parent, **options,

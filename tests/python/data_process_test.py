@@ -1,4 +1,4 @@
-"""A flow and its process: signals, forks, the end of the interpreter."""
+"""A flow and its process: signals, forks, interpreter shutdown."""
 
 import signal
 import subprocess

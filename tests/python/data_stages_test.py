@@ -1,4 +1,4 @@
-"""Functions of Python as stages of a flow."""
+"""Python functions as stages of a flow."""
 
 import gc
 import weakref
@@ -26,7 +26,8 @@ def jitter(sample: Sample) -> Sample:
 
 
 def test_identity_function_changes_no_byte(sample: str) -> None:
-    """The function shifts the names of random draws of later stages."""
+    """Compares with another function stage, since an additional stage changes later random
+    draws."""
 
     def touch(sample: Sample) -> Sample:
         sample.image, sample.boxes = sample.image, sample.boxes
@@ -38,7 +39,7 @@ def test_identity_function_changes_no_byte(sample: str) -> None:
     assert digests(flow_with(sample, touch), 8) == digests(same, 8)
 
 
-def test_draws_depend_on_seed_only(sample: str) -> None:
+def test_draws_depend_only_on_seed(sample: str) -> None:
     expected = digests(flow_with(sample, jitter, threads=1), 10)
     flow = flow_with(sample, jitter, threads=3)
     assert digests(flow, 6) == expected[:6]
@@ -172,7 +173,7 @@ def test_sample_is_valid_during_call(sample: str) -> None:
     seen = []
     for _ in expected:
         for _, image in kept:
-            image[...] = 0  # a view that was kept is a copy by now
+            image[...] = 0  # a view kept after the call is a copy
         seen.append(flow.next().digest())
     assert seen == expected
     with pytest.raises(RuntimeError, match="already returned"):
@@ -195,7 +196,7 @@ def test_collects_flow_in_reference_cycle(sample: str) -> None:
     assert gone() is None and images.any()
 
 
-def test_file_cannot_name_function(sample: str) -> None:
+def test_file_cannot_declare_function(sample: str) -> None:
     stages = ["read", "decode", {"type": "python", "function": "f"}, *REST]
     with pytest.raises(ValueError, match='"python"'):
         Flow(root=sample, **SMALL, stages=stages).next()

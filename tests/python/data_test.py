@@ -1,4 +1,4 @@
-"""Flows in Python: what batches hold, order, places, memory, bad input."""
+"""Flows in Python: the contents of batches, order, states, memory, invalid input."""
 
 import gc
 import json
@@ -66,7 +66,7 @@ def test_segmentations_are_polygons_or_rles(sample: str) -> None:
     assert kinds == {dict, list}
 
 
-def test_bytes_are_independent_of_threads(sample: str) -> None:
+def test_bytes_are_independent_of_thread_count(sample: str) -> None:
     expected = digests(Flow(root=sample, **SMALL, threads=1), 8)
     assert digests(Flow(root=sample, **SMALL, threads=3), 8) == expected
     assert digests(Flow(root=sample, **SMALL, seed=2), 8) != expected
@@ -81,7 +81,7 @@ def test_bytes_are_independent_of_threads(sample: str) -> None:
         assert sorted(step.image_ids) == sorted(i for part in parts for i in part.image_ids)
 
 
-def test_file_equals_options(sample: str, tmp_path: Path) -> None:
+def test_file_matches_options(sample: str, tmp_path: Path) -> None:
     flow = Flow(root=sample, **SMALL, flip=0.25, seed=5, stages=["read", "decode", "flip",
                 {"type": "resize_shortest_edge", "max_side": 128}, "group_by_aspect_ratio", "pad"])
     file = tmp_path / "flow.toml"
@@ -135,7 +135,7 @@ def test_loop_ends_with_epoch(sample: str) -> None:
     assert next(iter(flow)).number == batch.number + 1, "nothing is lost where a loop is left"
 
 
-def test_continues_from_any_state(sample: str) -> None:
+def test_resumes_from_any_state(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     states = []
     expected = []
@@ -151,7 +151,7 @@ def test_continues_from_any_state(sample: str) -> None:
     assert copied.next().digest() == expected[4] == other.next().digest()
 
 
-def test_rejects_state_of_another_flow(sample: str, tmp_path: Path) -> None:
+def test_rejects_state_of_different_flow(sample: str, tmp_path: Path) -> None:
     state = Flow(root=sample, **SMALL).state_dict()
     with pytest.raises(ValueError, match="seed is 1 .*2"):
         Flow(root=sample, **SMALL, seed=2).load_state_dict(state)

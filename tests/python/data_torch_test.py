@@ -1,4 +1,4 @@
-"""Flows in PyTorch: its DataLoader, tensors without a copy, several processes."""
+"""Flows in PyTorch: DataLoader, tensors that share memory, several processes."""
 
 import copy
 import os
@@ -34,13 +34,13 @@ def test_rejects_worker_processes(sample: str) -> None:
     assert flow.next().number == 0
 
 
-def test_rejects_batch_size_of_loader(sample: str) -> None:
+def test_rejects_loader_batch_size(sample: str) -> None:
     flow = Flow(root=sample, **SMALL)
     with pytest.raises(TypeError, match="batch_size=None"):
         next(iter(DataLoader(flow, batch_size=4)))
 
 
-def test_tensors_share_memory_of_batch(sample: str) -> None:
+def test_tensors_share_batch_memory(sample: str) -> None:
     batch = Flow(root=sample, **SMALL).next()
     images = torch.from_numpy(batch.images)
     assert images.data_ptr() == batch.images.ctypes.data
@@ -63,7 +63,7 @@ def test_torch_saves_state(sample: str, tmp_path: Path) -> None:
     assert digests(other, 3) == digests(flow, 3)
 
 
-def test_stateful_data_loader_continues(sample: str) -> None:
+def test_stateful_data_loader_resumes(sample: str) -> None:
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
     expected = [batch.digest() for batch in Flow(root=sample, **SMALL)]
     loader = stateful.StatefulDataLoader(Flow(root=sample, **SMALL), batch_size=None)

@@ -1,4 +1,4 @@
-"""`trainer diff` of generated runs."""
+"""`trainer diff` on generated runs."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def test_non_finite_values_are_equal() -> None:
     assert metrics_diff(bad, good).first
 
 
-def test_counts_invalid_lines_of_metrics() -> None:
+def test_counts_invalid_metrics_lines() -> None:
     text = '{"step":1,"loss":4,"name":"x"}\nnot\n[]\n{"step":true}\n{"step":2,"loss":NaN}\n{"st'
     metrics = read_metrics(text)
     assert metrics.broken_lines == [2, 3, 4, 5]
@@ -71,7 +71,7 @@ def test_counts_invalid_lines_of_metrics() -> None:
 
 
 def run_of(ranks: int = 1, toml: str = "[train]\nmicro_batch = 0\n") -> Run:
-    """A run of one start."""
+    """Returns a run that was launched once."""
     made = [{"rank": rank, "host": f"h{ranks}", "device": "cpu", "processor": "p",
              "instructions": "AVX2", "maths_threads": 1} for rank in range(ranks)]  # fmt: skip
     record = {"config_file": "/a.toml", "starts": [{"program": "trainer 0", "ranks": made}]}
@@ -86,7 +86,7 @@ def names(differences: list[Difference]) -> list[str]:
     return [one["what"] for one in differences]
 
 
-def test_ranks_decide_without_micro_batches() -> None:
+def test_rank_count_affects_results_without_micro_batches() -> None:
     assert names(diff_of(run_of(1), run_of(2)).deciding) == ["ranks"]
     cut = "[train]\nmicro_batch = 2\n"
     alike = diff_of(run_of(1, cut), run_of(2, cut))
@@ -94,7 +94,7 @@ def test_ranks_decide_without_micro_batches() -> None:
     assert names(alike.others) == ["ranks", "hosts"]
 
 
-def test_compares_all_starts() -> None:
+def test_compares_all_launches() -> None:
     a, b = run_of(), run_of()
     b.record["starts"].append({**b.record["starts"][0], "program": "trainer 1"})
     assert diff_of(a, b).deciding == [
@@ -102,7 +102,7 @@ def test_compares_all_starts() -> None:
     ]
 
 
-def test_data_paths_decide_without_digests() -> None:
+def test_data_paths_count_only_without_digests() -> None:
     a, b = run_of(1, "[data]\nroot = 'a'\n"), run_of(1, "[data]\nroot = 'b'\n")
     assert names(diff_of(a, b).deciding) == ["data.root"]
     for run in (a, b):
@@ -112,7 +112,7 @@ def test_data_paths_decide_without_digests() -> None:
     assert names(diff_of(a, b).deciding) == ["data of training"]
 
 
-def test_versions_and_environment_may_decide() -> None:
+def test_some_versions_and_variables_affect_results() -> None:
     a, b = run_of(), run_of()
     a.record["starts"][0] |= {"environment": {"MKL_X": "1", "HOME": "/a"}, "versions": {"mpi": "4"}}
     b.record["starts"][0] |= {"versions": {"mpi": "5", "mkl": "2"}}
@@ -129,7 +129,7 @@ def test_versions_and_environment_may_decide() -> None:
     ("callbacks.csv.enabled", False), ("callbacks.mine.every", False),
     ("callbacks.mine.type", False), ("callbacks.unknown.every", True), ("callbacks.csv", True),
 ])  # fmt: skip
-def test_tells_keys_that_decide_results(key: str, decides: bool) -> None:
+def test_recognizes_keys_that_affect_results(key: str, decides: bool) -> None:
     assert OPTIONS(key, {"callbacks": {"mine": {"type": "csv"}}}) is decides
 
 
@@ -160,7 +160,7 @@ def test_different_results_are_bug_unless_excused(tmp_path: Path) -> None:
     assert diff["metrics"]["first"] == {"step": 1, "name": "loss", "a": 1.5, "b": 2.5}
 
 
-def test_compares_weights_of_newest_common_step(tmp_path: Path) -> None:
+def test_compares_weights_at_newest_common_step(tmp_path: Path) -> None:
     a, b = write_run(tmp_path / "a"), write_run(tmp_path / "b")
     for run, step, weights in [(a, 1, b"x"), (a, 2, b"y"), (b, 1, b"x"), (b, 2, b"z"), (b, 3, b"")]:
         folder = run / "checkpoints" / f"step-{step:06}"
@@ -197,11 +197,11 @@ def test_damaged_files_become_remarks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["true", "-3", "1e-05", "1e+16", "0.1", "1.0", "inf", '"a\\"\\n"',
                                   "[1, 2.5]", '{ a = 1, "b c" = "x" }', "{}", "[]"])  # fmt: skip
-def test_formats_values_as_program(text: str) -> None:
+def test_formats_values_like_program(text: str) -> None:
     assert value_text(read_toml(f"x = {text}")["x"]) == text
 
 
-def test_excludes_time_between_starts(tmp_path: Path) -> None:
+def test_excludes_time_between_launches(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a")
     times = ("1970-01-01T00:00:10Z", "1970-01-01T00:10:00Z")
     starts: list[dict[str, Any]] = [{"time": time} for time in times]

@@ -1,4 +1,4 @@
-"""detectron2's keys: conversions, omitted values and errors."""
+"""Translates detectron2's keys: conversions, omitted values and errors."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ def imported(name: str, *overrides: str, **options: Any) -> Result:
 
 
 def mask_rcnn(*overrides: str, **options: Any) -> Result:
-    """Imports the published Mask R-CNN with overrides."""
+    """Imports the published Mask R-CNN recipe with overrides."""
     return imported("mask_rcnn_R50_FPN_1x.yaml", *overrides, **options)
 
 
@@ -37,7 +37,7 @@ def test_converts_iterations_to_epochs() -> None:
         "base_rcnn.yaml:26 SOLVER.MAX_ITER: 90000 x 16 images / 117266"
     )
     every_image = mask_rcnn("DATALOADER.FILTER_EMPTY_ANNOTATIONS", "False")
-    assert every_image["train.epochs"] == 12.1738  # of all 118287
+    assert every_image["train.epochs"] == 12.1738  # with all 118287 images
     assert mask_rcnn(images=1440000)["train.epochs"] == 1
 
 
@@ -95,7 +95,7 @@ def test_converts_test_augmentation_to_scales() -> None:
     assert config["data.test_max_side"] == 1400
 
 
-def test_crops_precede_resize_with_width_first() -> None:
+def test_crop_precedes_resize_with_width_first() -> None:
     config = mask_rcnn("INPUT.CROP.ENABLED", "True", "INPUT.CROP.SIZE", "[0.6, 0.9]")
     assert config["data.stages"][2:5] == [
         {
@@ -145,7 +145,7 @@ def test_lists_values_without_counterpart() -> None:
         ("SOLVER.BASE_LR", "much"),
     ],
 )
-def test_rejects_unsupported_model_with_key(key: str, value: str) -> None:
+def test_rejects_unsupported_model_and_names_key(key: str, value: str) -> None:
     assert key in refused(key, value)
     assert "command line: " in refused(key, value) or key.endswith("NUM_FC")
 
@@ -154,7 +154,7 @@ def test_rejects_override_without_value() -> None:
     assert "SOLVER.BASE_LR" in refused("SOLVER.BASE_LR")
 
 
-def test_translates_heads_on_c4() -> None:
+def test_translates_c4_heads() -> None:
     config = imported("mask_rcnn_R50_C4_1x.yaml")
     assert config["model.backbone.out"] == "c4"
     assert config["model.anchors.sizes"] == [32, 64, 128, 256, 512]
@@ -164,7 +164,7 @@ def test_translates_heads_on_c4() -> None:
     assert "model.fpn.out_channels" not in config.origins
     assert not config.reasons
     message = refused("MODEL.BACKBONE.NAME", "build_resnet_backbone")
-    assert "MODEL.ROI_HEADS.NAME" in message  # those of a pyramid
+    assert "MODEL.ROI_HEADS.NAME" in message  # heads for a pyramid
 
 
 def test_translates_resnext() -> None:
@@ -173,6 +173,6 @@ def test_translates_resnext() -> None:
     assert config["model.backbone.width_per_group"] == 8
 
 
-def test_rejects_other_files() -> None:
+def test_rejects_unsupported_files() -> None:
     with pytest.raises(RecipeError, match="docs/migrating.md"):
         import_config(Path("CMakeLists.txt"))

@@ -1,4 +1,4 @@
-"""Recipe files: values of Python and YAML, inheritance, and errors."""
+"""Recipe files: Python and YAML values, inheritance, and errors."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def plain(value: Value) -> Any:
-    """The value without places; tuples are lists."""
+    """Returns the value without locations; tuples become lists."""
     if isinstance(value.data, dict):
         return {key: plain(one) for key, one in value.data.items()}
     return [plain(one) for one in value.data] if isinstance(value.data, tuple) else value.data
@@ -34,7 +34,7 @@ class Folder:
         self.path = path
 
     def write(self, **texts: str) -> None:
-        """Files by name, `base_py` for base.py."""
+        """Writes files; the keyword `base_py` stands for base.py."""
         for name, text in texts.items():
             (self.path / name.replace("_", ".")).write_text(text)
 
@@ -46,7 +46,7 @@ class Folder:
         return plain(self.read(name).tree)
 
     def error(self, name: str, kind: type[RecipeError] = RecipeError) -> str:
-        """Returns the message, with file names relative to the folder."""
+        """Returns the error message, with file names relative to the folder."""
         with pytest.raises(kind) as raised:
             self.read(name)
         return str(raised.value).replace(f"{self.path}/", "")
@@ -82,7 +82,7 @@ def folder(tmp_path: Path) -> Folder:
         ("1" + " + 1" * 500, 501),
     ],
 )
-def test_evaluates_values_as_python(text: str, value: Any) -> None:
+def test_evaluates_values_like_python(text: str, value: Any) -> None:
     assert expression(text) == value
 
 
@@ -105,7 +105,7 @@ def test_evaluates_values_as_python(text: str, value: Any) -> None:
         ("a = b'x'\n", 1, "'b'"),
     ],
 )
-def test_rejects_code_with_line(
+def test_rejects_code_and_names_line(
     folder: Folder, text: str, line: int, word: str
 ) -> None:
     folder.write(a_py=text)
@@ -134,7 +134,7 @@ def test_rejects_code_with_line(
         "-" * 1000 + "1",
     ],
 )
-def test_rejects_damaged_text_with_line(text: str) -> None:
+def test_rejects_damaged_text_and_names_line(text: str) -> None:
     with pytest.raises(RecipeError, match=r"^a.py:[12]: "):
         expression(text)
 
@@ -150,7 +150,7 @@ def test_reads_or_rejects_truncated_recipe() -> None:
             assert str(problem).startswith("a.py:")
 
 
-# Files that inherit
+# Inheritance
 
 
 def test_merges_dicts_and_replaces_others(folder: Folder) -> None:
@@ -169,7 +169,7 @@ def test_delete_replaces_dict(folder: Folder) -> None:
     assert folder.values("one.py") == {"a": {"type": "AdamW"}}
 
 
-def test_reads_values_of_base(folder: Folder) -> None:
+def test_reads_values_from_base(folder: Folder) -> None:
     folder.write(
         base_py="args = None\nlist = [dict(step=1), dict(step=2)]\n",
         one_py="_base_ = 'base.py'\na = dict(one={{_base_.args}}, two=_base_.list[1].step)\n"
@@ -183,7 +183,7 @@ def test_reads_values_of_base(folder: Folder) -> None:
     }
 
 
-def test_keeps_place_of_value(folder: Folder) -> None:
+def test_keeps_location_of_value(folder: Folder) -> None:
     folder.write(
         base_py="# a comment\na = dict(\n    x=1,\n    y=2)\n",
         one_py="_base_ = 'base.py'\n\na = dict(y=3)\n",
@@ -194,7 +194,7 @@ def test_keeps_place_of_value(folder: Folder) -> None:
         assert found and found.place.text() == f"{folder.path}/{place}"
 
 
-def test_names_do_not_share_changes(folder: Folder) -> None:
+def test_changing_one_name_keeps_other(folder: Folder) -> None:
     folder.write(a_py="a = dict(x=1)\nb = a\na.x = 2\n")
     assert folder.values("a.py") == {"a": {"x": 2}, "b": {"x": 1}}
 
@@ -210,7 +210,7 @@ def test_reports_unreadable_base_with_line(folder: Folder) -> None:
     assert folder.error("a.py").startswith("b.py:1: ")
 
 
-def test_reads_yaml_texts_as_literals(folder: Folder) -> None:
+def test_reads_yaml_strings_as_literals(folder: Folder) -> None:
     folder.write(
         one_yaml="A: (60000, 80000)\nB: \"('x',)\"\nC: 1e-3\nD: yes\nE:\nF: a-b\nG: \"True\"\n"
         'H: !!python/object/apply:eval ["[x * 2 for x in [1, 2]]"]\nI: "yes"\n'
@@ -252,12 +252,12 @@ def test_yaml_inherits_along_chain(folder: Folder) -> None:
         ("a: \x07\n", 1),
     ],
 )
-def test_rejects_invalid_yaml_with_line(folder: Folder, text: str, line: int) -> None:
+def test_rejects_invalid_yaml_and_names_line(folder: Folder, text: str, line: int) -> None:
     folder.write(one_yaml=text)
     assert folder.error("one.yaml").startswith(f"one.yaml:{line}: ")
 
 
-# Bombs: small files that would take all memory or time
+# Bombs: small files that would use up all memory or time
 
 BOMBS_PY = {
     "lists": "a = [0]\n" + "a = a * 1000\n" * 100,
@@ -331,18 +331,18 @@ def test_limits_overrides(folder: Folder) -> None:
         read_yaml_recipe(folder.path / "one.yaml", ["B" + ".C" * 2000, "1"])
 
 
-def test_limits_chains_and_fans_of_bases(folder: Folder) -> None:
+def test_limits_depth_and_number_of_bases(folder: Folder) -> None:
     for number in range(30):
         (folder.path / f"{number}.py").write_text(f"_base_ = '{number + 1}.py'\n")
     assert folder.error("0.py", TooLargeError).startswith("19.py:1: the base 20.py")
-    for number in range(10):  # 10^10 files, if each were read as often as it is named
+    for number in range(10):  # 10^10 reads if each file were read for every reference to it
         bases = [f"f{number + 1}.py"] * 10
         (folder.path / f"f{number}.py").write_text(f"_base_ = {bases}\n")
     (folder.path / "f10.py").write_text("x = 1\n")
     assert folder.error("f0.py", TooLargeError).startswith("f9.py:1: the base f10.py")
 
 
-def test_limits_circles_through_links(folder: Folder) -> None:
+def test_limits_cycles_through_links(folder: Folder) -> None:
     (folder.path / "here").symlink_to(folder.path)
     folder.write(a_yaml="_BASE_: here/a.yaml\n")
     assert "more than 20 " in folder.error("a.yaml", TooLargeError)
@@ -365,8 +365,8 @@ def test_rejects_large_file(folder: Folder) -> None:
         assert folder.error(name, TooLargeError).startswith(f"{name}:1: ")
 
 
-def test_rejects_with_little_memory_and_time(folder: Folder) -> None:
-    """A process limited to 600 MB rejects each bomb."""
+def test_rejects_bombs_with_little_memory_and_time(folder: Folder) -> None:
+    """A process limited to 600 MB of memory rejects each bomb."""
     (folder.path / "bombs").mkdir()
     for number, text in enumerate([*BOMBS_PY.values(), *BOMBS_YAML.values()]):
         kind = "py" if number < len(BOMBS_PY) else "yaml"

@@ -1,4 +1,4 @@
-"""MMDetection's keys in both spellings: what differs in arithmetic, what is left out."""
+"""Translates MMDetection's keys in both spellings: what needs arithmetic, what is left out."""
 
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ RECIPES = Path(__file__).parent / "recipes"
 
 
 def recipe(*overrides: str, **options: Any) -> Result:
-    """3.x"""
+    """Imports the 3.x recipe."""
     file = RECIPES / "mmdetection3" / "mask_rcnn.py"
     return result(import_config(file, overrides, Options(**options)))
 
 
 def old(*overrides: str, **options: Any) -> Result:
-    """2.x"""
+    """Imports the 2.x recipe."""
     file = RECIPES / "mmdetection2" / "retinanet.py"
     return result(import_config(file, overrides, Options(**options)))
 
@@ -29,7 +29,7 @@ def refused(*overrides: str) -> str:
     return str(raised.value)
 
 
-def test_keeps_order_of_channels() -> None:
+def test_keeps_channel_order() -> None:
     assert recipe()["model.pixel_order"] == "rgb"
     assert recipe()["model.pixel_mean"] == [123.675, 116.28, 103.53]
     assert old()["model.pixel_order"] == "bgr"
@@ -37,7 +37,7 @@ def test_keeps_order_of_channels() -> None:
     assert old()["data.divisor"] == 64
 
 
-def test_scales_epochs_of_repeated_data_set() -> None:
+def test_scales_epochs_for_repeated_data_set() -> None:
     config = recipe()
     assert config["train.epochs"] == 36
     assert config["schedule.milestones"] == [30, 33]  # _base_.param_scheduler[1]
@@ -100,7 +100,7 @@ def test_translates_optimizers_and_rules() -> None:
     assert config["optimizer.clip_norm"] == 35
     assert config["optimizer.groups"] == [{"match": "backbone.*", "lr_factor": 0.1}]
     assert config["train.precision"] == "fp16"
-    # Norms that are trained decay in torch as all else.
+    # In torch, weight decay applies to trained norms as to all other parameters.
     without_rules = recipe("optim_wrapper.paramwise_cfg=None")
     assert without_rules["optimizer.weight_decay_norm"] == 0.05
     assert "optimizer.weight_decay_norm" not in old().values
@@ -108,7 +108,7 @@ def test_translates_optimizers_and_rules() -> None:
     assert old()["train.loss_scale"] == 512
 
 
-def test_lists_rules_of_other_parameters() -> None:
+def test_lists_rules_for_other_parameters() -> None:
     keys = "optim_wrapper.paramwise_cfg.custom_keys={'neck': 1, 'backbone.layer1': dict(lr_mult=2)}"
     left_out = recipe(keys).reasons
     above = "optim_wrapper.paramwise_cfg.custom_keys"
@@ -182,5 +182,5 @@ def test_lists_values_without_counterpart() -> None:
         ("=1", "key=value"),
     ],
 )
-def test_rejects_unsupported_model_with_key(override: str, words: str) -> None:
+def test_rejects_unsupported_model_and_names_key(override: str, words: str) -> None:
     assert words in refused(override)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not TRAINER, reason="trainer is not built")
 
 
 def run(*words: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs with this Python as python3, in the recipes' folder."""
+    """Runs a program with this Python as python3, in the recipes' folder."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     options = {"cwd": RECIPES, "env": {**os.environ, "PATH": path}} | options
     command = [str(word) for word in words]
@@ -51,7 +51,7 @@ def error(done: subprocess.CompletedProcess[str], exit_code: int) -> str:
 
 
 def resolved(file: Path) -> dict[str, Any]:
-    """The resolved configuration, by "table.key"."""
+    """Returns the resolved configuration, by "table.key"."""
     done = run(TRAINER, "config", file)
     assert done.returncode == 0, done.stderr
 
@@ -67,7 +67,7 @@ def resolved(file: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", RECORDED, ids=lambda case: " ".join(case["arguments"])[:60])
 def test_output_matches_recorded(case: dict[str, list[str]]) -> None:
-    """Values recorded from version 0.2, which was written in C++."""
+    """The expected output was recorded from version 0.2, which was written in C++."""
     done = imported(*case["arguments"])
     assert done.stdout.splitlines() == case["stdout"]
     assert done.stderr.splitlines() == case["stderr"]
@@ -90,14 +90,14 @@ def test_detectron2_recipes_match_configs(ours: Path, tmp_path: Path) -> None:
     imported(f"detectron2/{ours.stem}.yaml", "--gpus", "8", "--out", out)
     wanted, given = resolved(ours), resolved(out)
     root = given.pop("data.root")
-    assert root.endswith("datasets/coco")  # detectron2 has its own folder of data sets
+    assert root.endswith("datasets/coco")  # detectron2 has its own data set folder
     del wanted["data.root"]
-    for key in ("train.epochs", "schedule.milestones"):  # ours have two decimals
+    for key in ("train.epochs", "schedule.milestones"):  # our values have two decimals
         assert given.pop(key) == pytest.approx(wanted.pop(key), abs=0.006)
     assert given == wanted
 
 
-def test_compares_every_recipe_of_configs() -> None:
+def test_compares_every_recipe_in_configs() -> None:
     theirs = {file.stem for file in (RECIPES / "detectron2").glob("*.yaml")}
     assert len(theirs & {file.stem for file in CONFIGS.glob("*.toml")}) == 13
 
@@ -149,8 +149,8 @@ def test_reports_unwritable_folder(tmp_path: Path) -> None:
     assert error(run(TRAINER, "import-config", RETINA, "--out", out), 1).startswith(f"{out}: ")
 
 
-def test_escapes_text_of_recipe(tmp_path: Path) -> None:
-    """Line ends and control characters of a recipe stay within their value and comment."""
+def test_escapes_recipe_text(tmp_path: Path) -> None:
+    """Line breaks and control characters in a recipe stay within their value and comment."""
     recipe = tmp_path / "odd.yaml"
     base = RECIPES / FASTER
     recipe.write_text(

@@ -1,4 +1,4 @@
-"""The notebooks as files: no outputs, no paths of a machine, text between the cells."""
+"""The notebooks as files: no outputs, no local paths, text between the cells."""
 
 import json
 import re

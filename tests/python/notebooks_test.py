@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, in a folder of their own."""
+"""The notebooks run from the first cell to the last, each in its own folder."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,8 @@ NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a checkout that notebooks need, without generated ones."""
+    """Returns a folder with the files of a checkout that notebooks need, without generated
+    files."""
     root = tmp_path_factory.mktemp("checkout")
     (root / "configs").symlink_to(ROOT / "configs")
     shutil.copytree(

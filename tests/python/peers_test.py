@@ -1,5 +1,5 @@
-"""faster-coco-eval's own tests (scripts/setup_python peers fetches them), run with our classes
-under its names. pycocotools' and lvis' source distributions hold no tests."""
+"""Runs faster-coco-eval's own tests (fetched by `scripts/setup_python peers`) with our classes
+under its names. The source distributions of pycocotools and lvis contain no tests."""
 
 import os
 import subprocess
@@ -40,6 +40,6 @@ def test_peer_runs(file: Path, tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": f"{here}:{os.environ.get('PYTHONPATH', '')}"},
     )
-    if done.returncode == 5:  # pytest ran nothing: the file skips itself without torch
+    if done.returncode == 5:  # pytest ran no test: the file is skipped without torch
         pytest.skip(f"{file.name} skips itself")
     assert done.returncode == 0

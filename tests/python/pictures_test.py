@@ -1,4 +1,4 @@
-"""millrace.pictures: what is drawn lies where the objects are."""
+"""millrace.pictures draws objects at their positions."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from PIL import Image
 GREY = np.full((60, 80, 3), 100, np.uint8)
 
 
-def test_draws_only_pixels_of_objects() -> None:
+def test_draws_only_object_pixels() -> None:
     mask = np.zeros((1, 60, 80), bool)
     mask[0, 20:30, 30:40] = True
     drawn = np.array(pictures.draw(GREY, [[25, 15, 50, 40]], [3], masks=mask))
@@ -41,7 +41,7 @@ def test_rejects_mismatched_shapes(arguments: dict[str, object], message: str) -
         pictures.draw(GREY, [[1, 1, 9, 9]], **arguments)  # type: ignore[arg-type]
 
 
-def test_rejects_image_of_other_type() -> None:
+def test_rejects_image_of_wrong_type() -> None:
     with pytest.raises(ValueError, match="uint8"):
         pictures.draw(GREY.astype(float), [], [])
 
@@ -63,7 +63,7 @@ def test_draws_annotations_and_detections(tmp_path: Path) -> None:
     assert (low != np.array(plain)).any()
 
 
-def test_grid_contains_all_pictures() -> None:
+def test_grid_contains_all_images() -> None:
     sheet = pictures.grid([Image.fromarray(GREY)] * 5, columns=2, width=100, captions=list("abcde"))
     assert sheet.size == (200, 3 * 116)
     with pytest.raises(ValueError, match="no pictures"):

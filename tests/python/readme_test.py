@@ -1,4 +1,4 @@
-"""The lines of python/README.md, word for word, in a process of their own."""
+"""Runs the lines of python/README.md unchanged, in their own process."""
 
 import re
 import subprocess

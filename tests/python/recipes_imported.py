@@ -1,4 +1,4 @@
-"""Imported recipes in a form for tests."""
+"""Converts imported recipes to a form that is easy to test."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from millrace.migrate.toml import Setting
 class Result:
     values: dict[str, Any]  # by "table.key"
     origins: dict[str, str]
-    reasons: dict[str, str]  # of values that were left out, by key
+    reasons: dict[str, str]  # why values were left out, by key
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]

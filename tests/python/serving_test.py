@@ -1,4 +1,4 @@
-"""Batches of data servers: servers of Python and the trainer's, killed and started again."""
+"""Batches from data servers: from Python's servers and the trainer's, killed and restarted."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ millrace.serving.Server(root=sys.argv[1], batch_size=4, short_side=96, max_side=
 
 
 class Process:
-    """A data server in its own process, killed at the end."""
+    """A data server in its own process, which is killed at the end."""
 
     def __init__(self, sample: str, endpoint: str, by_trainer: bool = False) -> None:
         if by_trainer:
@@ -42,7 +42,7 @@ class Process:
 
 @pytest.fixture
 def served(sample: str) -> Iterator[Server]:
-    """A data server in a thread of this process."""
+    """Returns a data server that runs in a thread of this process."""
     server = Server(root=sample, **SMALL, bind="tcp://127.0.0.1:*")
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -109,7 +109,7 @@ def test_views_outlive_connection_and_server(sample: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("by_trainer", [False, True])
-def test_survives_restart_of_server(
+def test_survives_server_restart(
     sample: str, tmp_path: Path, by_trainer: bool
 ) -> None:
     if by_trainer and not TRAINER:
@@ -189,7 +189,7 @@ batches.next()
     assert child.returncode == -signal.SIGINT
 
 
-def test_a_program_ends_with_a_server_in_a_thread(sample: str, tmp_path: Path) -> None:
+def test_program_ends_with_server_in_thread(sample: str, tmp_path: Path) -> None:
     done = run_python("""
 import sys, threading, millrace.serving
 server = millrace.serving.Server(root=sys.argv[1], bind=sys.argv[2])
@@ -200,7 +200,7 @@ print(len(batches.next()))
     assert (done.returncode, done.stdout, done.stderr) == (0, "4\n", "")
 
 
-def test_a_server_ends_at_ctrl_c(sample: str, tmp_path: Path) -> None:
+def test_server_ends_on_ctrl_c(sample: str, tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path}/socket"
     server = Process(sample, endpoint)
     Batches(endpoint).next()

@@ -1,4 +1,4 @@
-"""Variants, and differences of plans."""
+"""Variants, and differences between plans."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ def test_splits_values_at_outer_commas() -> None:
 
 @pytest.mark.parametrize("text", ["optimizer.lr", "=1,2", "optimizer.lr=0.1", "optimizer.lr=0.1,",
                                   "optimizer.lr=0.1,0.2,0.1"])  # fmt: skip
-def test_rejects_invalid_values_by_name(text: str) -> None:
+def test_rejects_invalid_values_and_names_them(text: str) -> None:
     with pytest.raises(WrongUse, match=f"^--vary {text}: "):
         read_varied(text)
 

@@ -1,4 +1,4 @@
-"""Student's t, intervals and power, compared with tables and simulations."""
+"""Compares Student's t, intervals and power with tables and simulations."""
 
 import math
 import random
@@ -46,7 +46,7 @@ def test_p_without_noise_is_near_zero() -> None:
 
 
 def test_power_matches_statsmodels() -> None:
-    """Sizes and powers of the paired t test by statsmodels 0.14, TTestPower."""
+    """Sizes and powers of the paired t-test, from TTestPower of statsmodels 0.14."""
     noise = Noise(1)
     for truth, n, power in [(0.5, 5, 0.140517), (2, 5, 0.908885), (1, 10, 0.803097),
                             (0.2, 199, 0.801691)]:  # fmt: skip
@@ -92,14 +92,15 @@ def test_detection_rate_matches_power(noise: Noise, n: int) -> None:
 
 
 def test_random_numbers_match_program() -> None:
-    """Recorded from base/random.h: Rng{2022, 3}, below(5) and below(2^64 - 1)."""
+    """Expected numbers recorded from base/random.h: Rng{2022, 3}, below(5) and below(2^64 - 1)."""
     few, words = random_below(5, 2022, 3), random_below(2**64 - 1, 2022, 3)
     assert [next(few) for _ in range(8)] == [0, 1, 0, 0, 2, 1, 2, 4]
     assert next(words) == 3649759788650780373
 
 
 def trainings(ap: float, seed: int, n: int) -> list[ApDraws]:
-    """Simulates AP of trainings: a common effect of images and an effect per seed."""
+    """Simulates the AP of several runs: an effect of the images, which all runs share, and an
+    effect of each seed."""
     made = []
     for training in range(n):
         own, images = random.Random(f"{ap} {seed + training}"), random.Random(1)
@@ -135,7 +136,7 @@ def test_small_difference_needs_more_seeds() -> None:
     assert "3 seeds on these 200 images" in small["sentence"]
 
 
-def test_one_seed_gives_no_training_noise() -> None:
+def test_one_seed_measures_no_training_noise() -> None:
     one = difference(trainings(0.6, 1, 1), trainings(0.5, 2, 1), 60, 0.25)
     assert one["p"] == one["bootstrap"]["p"] == 0.25
     assert one["real"] is one["detectable"] is one["seeds_needed"] is None

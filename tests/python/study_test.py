@@ -55,7 +55,7 @@ def is_free(lock: Path) -> bool:
 
 
 class Studies:
-    """Studies of one small configuration."""
+    """Runs studies with one small configuration."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -88,7 +88,7 @@ enabled = false
         return trainer(*self.words(out, more))
 
     def stopped(self, number: int, reached: str, out: str, more: Sequence[str]) -> Done:
-        """Runs until a training has a checkpoint, then sends one signal."""
+        """Runs until a run of the study has a checkpoint, then sends one signal."""
         command = [TRAINER, *map(str, self.words(out, more))]
         latest = self.folder / out / reached / "exp-1" / "checkpoints" / "latest"
         with subprocess.Popen(
@@ -110,7 +110,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Studies:
     return Studies(tmp_path_factory.mktemp("studies"))
 
 
-def test_gives_same_result_after_kills(studies: Studies) -> None:
+def test_returns_same_result_after_kills(studies: Studies) -> None:
     whole = successful(studies.run("whole", [*TWO_BY_TWO, "--jobs", "2"]))
     expected = result_of(whole)
     assert (expected["done"], expected["maths_threads"]) == (4, 1)
@@ -141,7 +141,7 @@ def test_gives_same_result_after_kills(studies: Studies) -> None:
     assert any("resuming after step " in file.read_text() for file in outputs)
     assert not any((file.parent / "exp-2").exists() for file in outputs)
 
-    # What is done is not done again, and a folder alone is shown
+    # Finished runs are not repeated, and a folder without options is only shown.
     written = (own / "record.json").stat().st_mtime_ns
     assert result_of(successful(studies.run("killed", TWO_BY_TWO))) == expected
     folder = studies.folder / "killed"
@@ -151,7 +151,7 @@ def test_gives_same_result_after_kills(studies: Studies) -> None:
     assert shown[0] == "exp: 4 of 4 runs done; 4 images, 1 maths thread"
     assert "optimizer.lr=0.05 against optimizer.lr=0.01" in shown
 
-    # Another plan is refused, whatever of it differs
+    # A different plan is rejected, whatever differs.
     for more, key in [
         (["--seeds", "2", "--vary", "optimizer.lr=0.01,0.07"], "--vary optimizer.lr"),
         ([*TWO_BY_TWO, "--set", "train.max_steps=6"], "train.max_steps"),

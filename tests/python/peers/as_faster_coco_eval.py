@@ -1,7 +1,7 @@
-"""A pytest plugin: faster_coco_eval's names, and pycocotools', are millrace.coco's.
+"""A pytest plug-in that replaces the classes of faster_coco_eval with those of millrace.coco.
 
-Loaded with `-p` before the peer's tests, so that `from faster_coco_eval import COCO` in them gives
-ours. pycocotools itself, which they compare with, stays what it is."""
+Loaded with `-p` before the peer's tests, so that `from faster_coco_eval import COCO` imports our
+class. pycocotools, with which the tests compare, is not replaced."""
 
 import sys
 from types import ModuleType
@@ -18,7 +18,7 @@ def module(name: str, **names: object) -> ModuleType:
 
 
 class COCOeval(millrace.coco.COCOeval):
-    """With the keywords of faster_coco_eval's constructor."""
+    """Accepts the keywords of faster_coco_eval's constructor."""
 
     def __init__(self, *arguments, print_function=print, kpt_oks_sigmas=None, **keywords) -> None:
         super().__init__(*arguments, **keywords)

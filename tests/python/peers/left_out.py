@@ -1,7 +1,7 @@
-"""What of faster-coco-eval's tests cannot pass with our classes, and why.
+"""The tests of faster-coco-eval that cannot pass with our classes, and why.
 
-A whole file, or a test of it as pytest names it. What is of that package alone and not of
-pycocotools (its drawing, its other evaluators, its private functions) is not ours to have."""
+Each entry is a whole file or one test, named as by pytest. What only that package has and not
+pycocotools (its drawing, its other evaluators, its private functions) is out of scope."""
 
 EXTRA = "faster_coco_eval.extra: drawing and analysis of that package"
 PRIVATE = "private functions of that package's extension"
