@@ -79,7 +79,7 @@ def index(
 ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any]]: ...
 
 class Options:
-    """The parameters of an evaluation. `areas`: low and high of each range, flattened."""
+    """The parameters of an evaluation. `areas`: the bounds of all area ranges, as one flat list."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ log = logging.getLogger("millrace")
 
 
 class Failure(Exception):
-    """Ends a command; the message is what is wrong, where, and what to do."""
+    """Ends a command; the message states what is wrong, where, and what to do."""
 
     exit_code = FAILED
 
@@ -34,7 +34,7 @@ class WrongUse(Failure):
 
 
 class Arguments(argparse.ArgumentParser):
-    """The arguments of `trainer NAME`, including those of every command."""
+    """The arguments of `trainer NAME`, including those that every command has."""
 
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(prog=f"trainer {name}", description=doc, allow_abbrev=False)
@@ -49,7 +49,7 @@ class Arguments(argparse.ArgumentParser):
     def read(self, words: list[str] | None = None) -> argparse.Namespace:
         """Parses the command line and starts the log."""
         words = sys.argv[1:] if words is None else words
-        # Options may also occur between the words of a list, but not after "--".
+        # Options may also occur between positional arguments, but not after "--".
         given = self.parse_args(words) if "--" in words else self.parse_intermixed_args(words)
         for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
             logging.addLevelName(level, logging.getLevelName(level).lower())
@@ -67,7 +67,7 @@ def positive(text: str) -> int:
 
 
 def trainer() -> str:
-    """The program that started this one, otherwise the one on the search path."""
+    """Returns the path of the program that started this one; otherwise of `trainer` on PATH."""
     found = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer")
     if not found:
         raise Failure(
@@ -78,7 +78,7 @@ def trainer() -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 run", "2 runs" """
+    """Returns "1 run", "2 runs" etc."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
@@ -98,7 +98,7 @@ def finite(value: Any) -> Any:
 
 
 def print_text(text: str, indent: str = "    ") -> None:
-    """Prints lines; on a terminal, wraps those wider than it."""
+    """Prints lines; on a terminal, wraps lines that are wider than the terminal."""
     for line in text.splitlines():
         if sys.stdout.isatty():
             width = shutil.get_terminal_size().columns - 1
@@ -115,9 +115,9 @@ def suggest_next(text: str) -> None:
 
 
 def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoReturn:
-    """Ends the process with the exit code of `command`, or with the message of its exception.
+    """Runs `command` and ends the process with its exit code, or reports its exception.
 
-    Signals end it by default, unless the command handles them.
+    Signals end the process as by default, unless the command handles them.
     """
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if not handles_signals:
@@ -131,11 +131,11 @@ def run(command: Callable[[], int], *, handles_signals: bool = False) -> NoRetur
         except Failure as problem:
             code = _complain(str(problem), problem.exit_code)
         sys.stdout.flush()
-    except OSError as problem:  # of a file if it has a name
+    except OSError as problem:  # about a file if it has a name
         where = problem.filename or "cannot write to standard output"
         code = _complain(f"{where}: {problem.strerror}", max(code, FAILED))
     sys.stderr.flush()
-    os._exit(code)  # without flushing again what could not be written
+    os._exit(code)  # does not flush again what could not be written
 
 
 def release_signals() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 class Rle(TypedDict):
-    """A mask as run lengths, column by column, zeros first."""
+    """A mask in run-length encoding: column by column, background first."""
 
     size: tuple[int, int]
     counts: npt.NDArray[np.uint32]

@@ -1,4 +1,4 @@
-"""Reads the folder of a run, which may be finished, running or crashed."""
+"""Reads a run folder; the run may be finished, in progress or crashed."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-Config = dict[str, Any]  # a table of TOML
+Config = dict[str, Any]  # a TOML table
 read_toml = tomllib.loads
-RECORDS = ("record.json", "run.json")  # the second is that of earlier versions
+RECORDS = ("record.json", "run.json")  # earlier versions wrote the second
 
 
 class Value(NamedTuple):
@@ -36,7 +36,7 @@ class Value(NamedTuple):
 
 @dataclass
 class Metrics:
-    """metrics.jsonl."""
+    """The contents of metrics.jsonl."""
 
     by_name: dict[str, list[Value]] = field(default_factory=dict)  # by ascending step
     broken_lines: list[int] = field(default_factory=list)  # line numbers, from 1
@@ -52,7 +52,7 @@ class Metrics:
 @dataclass
 class Run:
     folder: Path
-    name: str  # of the folder; longer if other runs have the same
+    name: str  # of the folder, preceded by parent folders if other runs have the same name
     config: Config = field(default_factory=dict)  # empty if not found
     record: Any = None  # of record.json; None if not found
     metrics: Metrics = field(default_factory=Metrics)
@@ -64,16 +64,18 @@ class Run:
         return [one for one in starts or [] if isinstance(one, dict)]
 
     def last_start(self) -> dict[str, Any]:
-        """Empty if none is recorded."""
+        """Returns the record of the last launch; empty if none is recorded."""
         return (self.starts() or [{}])[-1]
 
     def ended(self) -> dict[str, Any] | None:
-        """How the last start ended; None if the run is training or ended unexpectedly."""
+        """Returns how the last launch ended; None if the run is in progress or ended
+        unexpectedly."""
         ended = self.last_start().get("ended")
         return ended if isinstance(ended, dict) else None
 
     def newest_detections(self) -> Path | None:
-        """Detections of the trained weights, otherwise of others such as averaged ones."""
+        """Returns the newest detections file: of the trained weights, otherwise of others such as
+        averaged weights; None if not found."""
         folder = self.folder / "detections"
         for files in (folder.glob("step-*.json"), sorted(folder.glob("*/step-*.json"))):
             numbered = [file for file in files if file.stem[5:].isdecimal()]
@@ -82,18 +84,18 @@ class Run:
         return None
 
     def trained_seconds(self) -> float:
-        """Training time up to the last metric, without pauses; 0 if not recorded."""
+        """Returns the training time up to the last metric, without pauses; 0 if not recorded."""
         starts, last = self.starts(), self.metrics.last_time
         began = [seconds_of(one.get("time")) for one in starts] + [0.0]
         before = seconds = 0.0
         for i, start in enumerate(starts):
             if last <= 0 or began[i] <= 0:
                 continue
-            if last < began[i] - 1:  # times of starts are whole seconds
+            if last < began[i] - 1:  # recorded times are whole seconds
                 break
             seconds = before + max(0.0, last - began[i])
             ended = seconds_of((start.get("ended") or {}).get("time"))
-            if ended <= 0 and began[i + 1] > 0:  # to its last metric before the next start
+            if ended <= 0 and began[i + 1] > 0:  # its last metric before the next launch
                 times = (one.time for values in self.metrics.by_name.values() for one in values)
                 ended = max((one for one in times if one < began[i + 1]), default=0)
             before += max(0.0, ended - began[i])
@@ -101,14 +103,14 @@ class Run:
 
 
 def at(tree: Any, *path: str) -> Any:
-    """The member at a path; None if not found."""
+    """Returns the member at a path; None if not found."""
     for key in path:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def number_at(tree: Any, *path: str) -> float:
-    """The number at a path; NaN if not found."""
+    """Returns the number at a path; NaN if not found."""
     value = at(tree, *path)
     return float(value) if is_number(value) else math.nan
 
@@ -118,7 +120,7 @@ def is_number(value: Any) -> bool:
 
 
 def seconds_of(text: Any) -> float:
-    """Seconds since 1970 of a time such as 2026-01-31T23:59:59Z; 0 if it is invalid."""
+    """Returns the seconds since 1970 of a time such as 2026-01-31T23:59:59Z; 0 if it is invalid."""
     try:
         return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
     except (TypeError, ValueError):
@@ -126,7 +128,7 @@ def seconds_of(text: Any) -> float:
 
 
 def leaves(config: Config, above: str = "") -> Iterator[tuple[str, Any]]:
-    """All values, by dotted key."""
+    """Yields all values with their dotted keys."""
     for key, value in config.items():
         if isinstance(value, dict):
             yield from leaves(value, f"{above}{key}.")
@@ -144,7 +146,7 @@ def parse_json(text: str) -> Any:
 
 
 def read_metrics(text: str) -> Metrics:
-    """Reads one object per line; records invalid lines."""
+    """Reads one object per line; records the numbers of invalid lines."""
     metrics = Metrics()
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
@@ -179,7 +181,7 @@ def _add_line(text: str, metrics: Metrics) -> bool:
 
 
 def read_run(folder: str | Path) -> Run:
-    """Raises Failure if the folder is not a run. Other problems become remarks."""
+    """Reads a run. Raises Failure if the folder is not a run; other problems become remarks."""
     folder = Path(folder)
     run = Run(folder, os.path.basename(os.path.abspath(folder)))
     advice = "expected the folder of a run, such as runs/maskrcnn-1"
@@ -224,7 +226,7 @@ def read_run(folder: str | Path) -> Run:
 
 
 def read_runs(folders: Sequence[str | Path]) -> list[Run]:
-    """Reads runs; folders of the same name get more of their paths as names."""
+    """Reads runs. If folders have the same name, parent folders are added to the runs' names."""
     runs = [read_run(folder) for folder in folders]
     above = [Path(os.path.abspath(folder)).parent for folder in folders]
     for _ in range(8):

@@ -20,13 +20,13 @@ from ._runs import Metrics, Run, at, is_number, leaves, number_at, read_runs
 from ._toml import value_text
 
 Difference = dict[str, str]  # "what" differs; its value in "a" and in "b"
-Decides = Callable[[str, dict[str, Any]], bool]  # True if a configuration key decides results
+Decides = Callable[[str, dict[str, Any]], bool]  # True if a configuration key affects results
 
 MATHS = ("ONEDNN_", "DNNL_", "MKL_", "OPENBLAS_", "ATEN_", "TORCH_", "NVIDIA_", "CUBLAS_", "NCCL_")
 
 
 class DecidingKeys:
-    """Tells which configuration keys decide results, by `trainer list --json`."""
+    """Determines which configuration keys affect results, from `trainer list --json`."""
 
     def __init__(self, listed: dict[str, Any]) -> None:
         self._keys = {
@@ -37,7 +37,7 @@ class DecidingKeys:
         self._callbacks = {one["name"]: one for one in listed["callbacks"]}
 
     def __call__(self, key: str, config: dict[str, Any]) -> bool:
-        """Returns True for keys without an option."""
+        """Returns True if the key affects results, and for keys of unknown options."""
         if not key.startswith("callbacks."):
             return bool(self._keys.get(key, True))
         _, name, *option = key.split(".", 2)
@@ -60,7 +60,7 @@ def deciding_keys() -> DecidingKeys:
 
 @dataclass
 class Facts:
-    """The inputs in which two runs differ, over all starts of each run."""
+    """The inputs in which two runs differ, over all launches of each run."""
 
     a: Run
     b: Run
@@ -77,7 +77,7 @@ class Facts:
         self.add(what, decides, a, b)
 
     def members(self, table: str, decides: Callable[[str], bool]) -> None:
-        """Compares the members of a table of each start."""
+        """Compares the members of a table that each launch recorded."""
         runs = (self.a, self.b)
         names = {name for run in runs for start in run.starts() for name in start.get(table) or {}}
         for name in sorted(names):
@@ -87,7 +87,7 @@ class Facts:
     def configuration(self, decides: Decides) -> None:
         both = [{key: value_text(value) for key, value in leaves(run.config)}
                 for run in (self.a, self.b)]  # fmt: skip
-        # Paths decide nothing if the records have digests of their contents
+        # Paths are left out if the records have digests of the contents.
         knows_data = all(list(data_of("train")(run)) for run in (self.a, self.b))
         knows_weights = all(
             run.starts() and all("weights" in start for start in run.starts())
@@ -129,7 +129,7 @@ def of_ranks(key: str) -> Callable[[Run], Iterable[str]]:
 
 
 def data_of(split: str) -> Callable[[Run], Iterable[str]]:
-    """ "118287 samples, digest 0123..., annotations 4567..." """
+    """Returns "118287 samples, digest 0123..., annotations 4567..." for each launch."""
 
     def find(run: Run) -> Iterable[str]:
         for start in run.starts():
@@ -156,7 +156,7 @@ def facts_diff(a: Run, b: Run, decides: Decides) -> Facts:
     facts.each("bytes of model.weights", True, of_starts("weights", "digest"))
     facts.each("program", True, of_starts("program"))
     facts.members("versions", lambda name: name not in ("mpi", "system", "onetbb"))
-    # With train.micro_batch results do not depend on the number of ranks
+    # With train.micro_batch, results do not depend on the number of ranks.
     any_ranks = all(number_at(run.config, "train", "micro_batch") > 0 for run in (a, b))
     facts.each("ranks", not any_ranks, lambda run: (
         str(len(start["ranks"])) for start in run.starts() if isinstance(start.get("ranks"), list)
@@ -177,7 +177,7 @@ def facts_diff(a: Run, b: Run, decides: Decides) -> Facts:
 
 
 class Parted(NamedTuple):
-    """The first value in which metrics differ."""
+    """The first metric value that differs between the runs."""
 
     step: int
     name: str
@@ -187,15 +187,16 @@ class Parted(NamedTuple):
 
 @dataclass
 class MetricsDiff:
-    """The first difference of the metrics of two runs, except those of time."""
+    """The first difference between the metrics of two runs, except metrics of time."""
 
-    compared: int = 0  # number of values of the same steps in both
-    same_to: int = 0  # the last step up to which all are equal
+    compared: int = 0  # number of values for the same steps in both runs
+    same_to: int = 0  # the last step up to which all values are equal
     first: Parted | None = None
 
 
 def by_window(metrics: Metrics, name: str) -> dict[tuple[int, int], float]:
-    """Values by the steps that they cover: after the previous one, up to their own."""
+    """Returns the values by the steps that each covers: from after the previous value to its own
+    step."""
     windows, before = {}, 0
     for step, _, value in metrics.of(name):
         windows[before, step] = value
@@ -204,7 +205,7 @@ def by_window(metrics: Metrics, name: str) -> dict[tuple[int, int], float]:
 
 
 def metrics_diff(a: Metrics, b: Metrics) -> MetricsDiff:
-    """Compares values that cover the same steps in both, bit for bit."""
+    """Compares values that cover the same steps in both runs, bit for bit."""
     diff, same, different = MetricsDiff(), set(), []
     for name in sorted(a.by_name):
         if name.startswith("time/"):
@@ -228,7 +229,8 @@ def metrics_diff(a: Metrics, b: Metrics) -> MetricsDiff:
 
 
 def weights_diff(a: Run, b: Run) -> dict[str, Any] | None:
-    """SHA-256 of the newest checkpoint of a step that both runs have; None if not found."""
+    """Compares the SHA-256 of the newest checkpoint of a step that both runs have; None if not
+    found."""
 
     def checkpoints(run: Run) -> dict[int, Path]:
         found = run.folder.glob("checkpoints/step-*/model.safetensors")
@@ -252,7 +254,7 @@ def digest(file: Path) -> str:
 
 
 def figures(a: Run, b: Run) -> list[dict[str, Any]]:
-    """Steps, the last loss and scores, speed, time by part, memory, energy, price."""
+    """Compares steps, the last loss and scores, speed, time by part, memory, energy and cost."""
     made = []
 
     def add(name: str, of: Callable[[Run], float]) -> None:
@@ -289,14 +291,14 @@ def last_of(run: Run, metric: str) -> float:
 
 
 def images_per_s(run: Run) -> float:
-    """The mean over the log's windows except the first, which is warm-up."""
+    """Returns the mean over the log's intervals except the first, which is warm-up."""
     values = [one.value for one in run.metrics.of("time/images_per_s")]
     values = values[1:] or values
     return sum(values) / len(values) if values else math.nan
 
 
 def peak_memory_mib(run: Run) -> float:
-    """The maximum over all ranks."""
+    """Returns the maximum over all ranks."""
     of_ranks = at(run.record, "used", "peak_memory_mib")
     if of_ranks is None:  # written by an earlier version
         of_ranks = [(run.ended() or {}).get("peak_memory_mib")]
@@ -305,7 +307,7 @@ def peak_memory_mib(run: Run) -> float:
 
 
 def excuse(runs: Iterable[Run]) -> str:
-    """Why equal inputs may give different bytes; empty if they may not."""
+    """Returns why equal inputs may produce different bytes; empty if they must not."""
     for run in runs:
         deterministic = at(run.config, "train", "deterministic")
         if not isinstance(deterministic, bool):

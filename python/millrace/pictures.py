@@ -1,10 +1,10 @@
-"""Draws objects on images, for notebooks; needs Pillow: `pip install
+"""Draws objects on images, for notebooks. Needs Pillow: `pip install
 "millrace[pictures]"`.
 
     truth = COCO("sample/annotations/instances_val2017.json")
     grid([annotated(truth, "sample/val2017", image) for image in truth.getImgIds()[:8]])
 
-A class has the same colour in every picture."""
+A class has the same colour in every image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["annotated", "colour", "draw", "found", "grid"]
 
 
 def colour(label: int) -> tuple[int, int, int]:
-    """The colour of a class; consecutive classes differ."""
+    """Returns the colour of a class; consecutive classes differ."""
     red, green, blue = colorsys.hsv_to_rgb(label * 0.381966 % 1, 0.85, 1)
     return round(red * 255), round(green * 255), round(blue * 255)
 
@@ -37,9 +37,9 @@ def draw(
 ) -> Image.Image:
     """Returns a copy of an image with objects drawn on it.
 
-    `image`: (H, W, 3) uint8, RGB, or a picture of Pillow's. `boxes`: (objects, 4), x1 y1 x2 y2 in
-    its pixels. `labels`: (objects,) integers, which choose colours. `masks`: (objects, H, W) bool,
-    filled with half their colour. `texts`: a line for each object, above its box.
+    `image`: (H, W, 3) uint8, RGB, or a Pillow image. `boxes`: (objects, 4), x1 y1 x2 y2 in pixels
+    of the image. `labels`: (objects,) integers, which determine the colours. `masks`: (objects, H,
+    W) bool, blended half with their colour. `texts`: a line for each object, above its box.
 
     Raises ValueError if the shapes do not match."""
     picture = image if isinstance(image, Image.Image) else Image.fromarray(_pixels(image))
@@ -64,7 +64,8 @@ def draw(
 
 
 def annotated(coco: Any, folder: str | os.PathLike[str], image_id: int) -> Image.Image:
-    """Returns an image of a `millrace.coco.COCO` with its objects: boxes, names and masks, if any.
+    """Returns an image from a `millrace.coco.COCO` with its objects drawn: boxes, names and, if
+    any, masks.
 
     `folder`: folder of the images. Raises OSError if the file is not found."""
     return _with_objects(coco, folder, image_id, coco.loadAnns(coco.getAnnIds(imgIds=[image_id])))
@@ -73,7 +74,8 @@ def annotated(coco: Any, folder: str | os.PathLike[str], image_id: int) -> Image
 def found(
     coco: Any, results: Any, folder: str | os.PathLike[str], image_id: int, score: float = 0.5
 ) -> Image.Image:
-    """Returns an image with detections: `results` of `coco.loadRes` with at least `score`."""
+    """Returns an image with detections drawn: those in `results`, from `coco.loadRes`, with at
+    least `score`."""
     objects = results.loadAnns(results.getAnnIds(imgIds=[image_id]))
     return _with_objects(coco, folder, image_id, [one for one in objects if one["score"] >= score])
 
@@ -85,9 +87,9 @@ def grid(
     width: int = 240,
     captions: Sequence[str] | None = None,
 ) -> Image.Image:
-    """Arranges pictures in rows, each up to `width` pixels wide and high, with a caption below.
+    """Arranges images in rows, each up to `width` pixels wide and high, with a caption below.
 
-    Raises ValueError without pictures."""
+    Raises ValueError if there are no images."""
     if not pictures:
         raise ValueError("no pictures")
     line = 16 if captions else 0

@@ -1,4 +1,4 @@
-"""COCO evaluation: pycocotools' classes and functions over Millrace's evaluator in C++.
+"""COCO evaluation: pycocotools' classes and functions, based on Millrace's C++ evaluator.
 
 ``from millrace.coco import COCO, COCOeval, mask`` replaces the imports of pycocotools;
 ``init_as_pycocotools()`` redirects the imports of other packages.

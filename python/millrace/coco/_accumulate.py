@@ -15,10 +15,10 @@ def _tuples(ranges: Any) -> list[tuple[float, ...]]:
 
 
 def accumulate(eval_imgs: Sequence[Record | None], p: Any, made_with: Any) -> Record:
-    """precision, scores (T, R, K, A, M) and recall (T, K, A, M) for the parameters `p`.
+    """Returns precision, scores (T, R, K, A, M) and recall (T, K, A, M) for the parameters `p`.
 
-    eval_imgs: entries for the parameters `made_with`, by category, range of areas and image.
-    Parameters of `p` beyond them give -1.
+    eval_imgs: entries for the parameters `made_with`, by category, area range and image. For values
+    of `p` that `made_with` does not contain, the result is -1.
     """
     cat_ids = list(made_with.catIds) if made_with.useCats else [-1]
     areas, images = _tuples(made_with.areaRng), list(made_with.imgIds)
@@ -53,7 +53,7 @@ def accumulate(eval_imgs: Sequence[Record | None], p: Any, made_with: Any) -> Re
 
 
 def _column(cells: list[Any], p: Any, limit: int) -> tuple[Floats, Floats, Floats] | None:
-    """Precision (T, R), scores (T, R) and recall (T); None without objects."""
+    """Returns precision (T, R), scores (T, R) and recall (T); None without objects."""
     scores = np.concatenate([cell["dtScores"][:limit] for cell in cells])
     objects = np.count_nonzero(np.concatenate([cell["gtIgnore"] for cell in cells]) == 0)
     if objects == 0:

@@ -1,4 +1,4 @@
-"""Evaluates one image and category at a time, as pycocotools does: for unusual input."""
+"""Evaluates one image and category at a time, as pycocotools does, for unusual input."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from ._types import Floats, Record
 
 
 def by_score(found: list[Record], limit: int) -> list[Record]:
-    """The best `limit` detections by falling score; ties keep their order."""
+    """Returns the best `limit` detections by descending score; ties keep their order."""
     order = np.argsort([-one["score"] for one in found], kind="mergesort")
     return [found[i] for i in order[:limit]]
 
 
 def compute_iou(p: Any, truth: list[Record], found: list[Record]) -> Any:
-    """IoU (D, G) of the detections within the limit, by falling score; [] if either is empty."""
+    """Returns the IoU (D, G) of the best detections within the limit, by descending score; [] if
+    there are no detections or no objects."""
     if not truth and not found:
         return []
     fields = {"segm": "segmentation", "bbox": "bbox"}
@@ -31,7 +32,8 @@ def compute_iou(p: Any, truth: list[Record], found: list[Record]) -> Any:
 
 
 def compute_oks(p: Any, truth: list[Record], found: list[Record]) -> Any:
-    """OKS (D, G) of the detections within the limit, by falling score; [] if either is empty."""
+    """Returns the OKS (D, G) of the best detections within the limit, by descending score; [] if
+    there are no detections or no objects."""
     found = by_score(found, p.maxDets[-1])
     if not truth or not found:
         return []
@@ -43,13 +45,13 @@ def compute_oks(p: Any, truth: list[Record], found: list[Record]) -> Any:
 
 
 def _oks_of(one: Record, xd: Any, yd: Any, variances: Floats) -> Floats:
-    """OKS (D) of detections' keypoints (D, K) with an object."""
+    """Returns the OKS (D) between an object and detected keypoints (D, K)."""
     points = np.array(one["keypoints"])
     xg, yg, visible = points[0::3], points[1::3], points[2::3]
     labelled = np.count_nonzero(visible > 0)
     if labelled > 0:
         dx, dy = xd - xg, yd - yg
-    else:  # distance outside twice the box
+    else:  # distance outside the box extended by its size on each side
         x, y, width, height = one["bbox"]
         left, right, top, bottom = x - width, x + width * 2, y - height, y + height * 2
         dx = np.maximum(0, left - xd) + np.maximum(0, xd - right)
@@ -57,7 +59,7 @@ def _oks_of(one: Record, xd: Any, yd: Any, variances: Floats) -> Floats:
     errors = (dx**2 + dy**2) / variances / (one["area"] + np.spacing(1)) / 2
     if labelled > 0:
         errors = errors[:, visible > 0]
-    # Each row is summed alone, since numpy's rounding depends on the memory layout.
+    # Each row is summed separately, since numpy's rounding depends on the memory layout.
     return np.array([np.sum(np.exp(-row)) / row.shape[0] for row in errors])
 
 
@@ -65,7 +67,7 @@ def evaluate_cell(
     p: Any, ids: tuple[Any, Any], truth: list[Record], found: list[Record], a_rng: Any, limit: int,
     ious: Any,
 ) -> Record | None:  # fmt: skip
-    """The entry of evalImgs of an image and category (`ids`) in a range of areas."""
+    """Returns the entry of evalImgs for an image and category (`ids`) in one area range."""
     if not truth and not found:
         return None
     for one in truth:
@@ -78,7 +80,7 @@ def evaluate_cell(
     ignored = np.array([one["_ignore"] for one in truth])
     shape = len(thresholds), len(found)
     if len(ious) > 0:
-        # Rows beyond the limit belong to worse detections; fewer rows are an error.
+        # Rows beyond the limit belong to detections with lower scores; fewer rows are an error.
         overlaps = np.ascontiguousarray(np.asarray(ious)[: len(found), order], dtype=np.float64)
         dt_matches, gt_matches, dt_ignored = _coco.match_cell(
             overlaps,

@@ -11,7 +11,7 @@ from ._types import Record
 
 
 class Details:
-    """The arrays of _coco.Run.details for some parameters."""
+    """The arrays that _coco.Run.details returns for some parameters."""
 
     def __init__(self, run: _coco.Run, p: Any) -> None:
         self._p = p
@@ -20,7 +20,8 @@ class Details:
         self._arrays = run.details(np.asarray(p.imgIds, dtype=np.int64))
 
     def ious(self) -> dict[tuple[Any, Any], Any]:
-        """IoU (D, G) by image and category; [] if either is empty."""
+        """Returns the IoU (D, G) by image and category; [] if there are no detections or no
+        objects."""
         p, arrays = self._p, self._arrays
         all_ious: dict[tuple[Any, Any], Any] = {
             (image, category): [] for image in p.imgIds for category in self._cat_ids
@@ -34,7 +35,7 @@ class Details:
         return all_ious
 
     def eval_imgs(self) -> list[Record | None]:
-        """Entries by category, range of areas and image; None if empty."""
+        """Returns the entries by category, area range and image; None for an empty entry."""
         p, arrays, images = self._p, self._arrays, list(self._p.imgIds)
         ranges, limit = list(p.areaRng), p.maxDets[-1]
         areas, thresholds = len(ranges), len(p.iouThrs)

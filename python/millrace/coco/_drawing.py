@@ -1,4 +1,4 @@
-"""Draws annotations on matplotlib's axes."""
+"""Draws annotations on matplotlib axes."""
 
 from __future__ import annotations
 

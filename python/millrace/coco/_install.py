@@ -7,9 +7,9 @@ import types
 
 
 def init_as_pycocotools() -> None:
-    """Makes `import pycocotools`, its `coco`, `cocoeval` and `mask` import millrace.coco.
+    """Redirects `import pycocotools`, also of `coco`, `cocoeval` and `mask`, to millrace.coco.
 
-    Call it before importing packages that use pycocotools; earlier imports do not change.
+    Call it before importing packages that use pycocotools; earlier imports keep pycocotools.
     """
     from . import coco, cocoeval, mask
 

@@ -1,4 +1,4 @@
-"""Files that were read in C++ and may be read as Python objects later."""
+"""JSON files that were read in C++ and may be read again as Python objects later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class JsonFile:
     """An open JSON file, which stays readable after its name is removed or replaced."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises OSError, also for a device, which may never end."""
+        """Opens the file. Raises OSError, also for a device, whose data may never end."""
         self.path = os.fspath(path)
         # Opening a pipe does not wait for its writer.
         self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -39,7 +39,8 @@ class JsonFile:
         return stat.S_ISREG(os.fstat(self._descriptor).st_mode)
 
     def load(self) -> Any:
-        """Returns its content. Raises ValueError if not JSON, RuntimeError if rewritten."""
+        """Returns the content. Raises ValueError if it is not JSON, RuntimeError if the file was
+        rewritten."""
         if not self.is_regular:
             return self._parsed(b"".join(self._parts_of_pipe()))
         if self._now() != self._stamp:

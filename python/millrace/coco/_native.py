@@ -1,4 +1,4 @@
-"""COCOeval's fast path: the evaluator in C++ on arrays made from dicts or files."""
+"""COCOeval's fast path: the C++ evaluator, on arrays made from dicts or files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._types import Ids, Record
 
 
 def _is_index(coco: Any) -> bool:
-    """Returns whether annotations can be read from its dicts: no method is overridden."""
+    """Returns whether annotations can be read directly from the dicts: no method is overridden."""
     cls = type(coco)
     for name in ("getAnnIds", "loadAnns", "annToRLE"):
         method = getattr(cls, name, None)
@@ -38,7 +38,8 @@ def _integers(values: Any, name: str) -> list[int]:
 
 
 def id_array(values: Any, name: str) -> Ids:
-    """Returns integers as an array; raises Unusual if empty or of another type."""
+    """Returns the values as an integer array; raises Unusual if there are none or they are not
+    integers."""
     ids = np.asarray(values)
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or len(ids) == 0:
         raise _coco.Unusual(f"{name} are not whole numbers")
@@ -69,7 +70,7 @@ def _found_of(coco: Any, p: Any, images: Ids) -> _coco.Found:
 def options_of(
     p: Any, cat_ids: list[int], rec_thrs: Any, *, federated: bool = False
 ) -> _coco.Options:
-    """Returns the parameters for C++; raises Unusual for unsupported ones."""
+    """Returns the parameters for C++; raises Unusual if they are not supported."""
     areas = [float(end) for one in p.areaRng for end in one]
     limits = _integers(p.maxDets, "maxDets")
     if not limits or min(limits) < 1 or any(len(one) != 2 for one in p.areaRng) or not areas:
@@ -92,7 +93,7 @@ def options_of(
 
 @dataclass
 class NativeRun:
-    """An evaluation, kept for the details, which are computed on access."""
+    """An evaluation, kept to compute the details on access."""
 
     truth: _coco.Truth
     found: _coco.Found
@@ -102,7 +103,7 @@ class NativeRun:
 
     @classmethod
     def of(cls, gt: Any, dt: Any, p: Any) -> NativeRun:
-        """Evaluates; raises Unusual for input that only Python's dicts can hold."""
+        """Evaluates; raises Unusual for input that only Python dicts can represent."""
         if p.iouType not in ("bbox", "segm", "keypoints"):
             raise _coco.Unusual("an unknown iouType")
         images = id_array(p.imgIds, "imgIds")
@@ -118,7 +119,7 @@ class NativeRun:
         return cls(truth, found, run, run.evaluate(), [float(r) for r in p.recThrs])
 
     def tables_for(self, p: Any, made_with: Any) -> Record:
-        """The tables for other parameters within those of the evaluation; -1 beyond them."""
+        """Returns the tables for other parameters: -1 for values that were not evaluated."""
         cat_ids = list(p.catIds) if p.useCats else [-1]
         known = set(made_with.catIds) if made_with.useCats else {-1}
         ks = [n for n, one in enumerate(cat_ids) if one in known]
@@ -149,7 +150,7 @@ class NativeRun:
 
 
 class _Part:
-    """Returns parameters with other ranges of areas and limits."""
+    """Copies parameters with different area ranges and limits."""
 
     def __init__(self, p: Any, areas: list[Any], limits: list[Any]) -> None:
         self.iouType, self.iouThrs, self.useCats = p.iouType, p.iouThrs, p.useCats

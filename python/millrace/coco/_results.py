@@ -1,4 +1,4 @@
-"""Input of loadRes, kept unchanged until its dicts are accessed."""
+"""The input of loadRes, kept unchanged until its dicts are accessed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rule_of(results: list[Record]) -> Rule:
 
 
 def complete(results: list[Record], rule: Rule) -> None:
-    """Adds the fields of pycocotools' loadRes to results in place: id, area, bbox, segmentation."""
+    """Adds the fields that pycocotools' loadRes adds, in place: id, area, bbox, segmentation."""
     for number, one in enumerate(results, 1):
         one["id"] = number
         if rule == "bbox":
@@ -54,7 +54,7 @@ def complete(results: list[Record], rule: Rule) -> None:
 
 
 def best_of_images(results: list[Record], limit: int) -> list[Record]:
-    """Returns up to a limit of each image, grouped by image in order of first occurrence."""
+    """Returns at most `limit` results per image, grouped by image in order of first occurrence."""
     by_image: dict[Any, list[Record]] = {}
     for one in results:
         by_image.setdefault(one["image_id"], []).append(one)
@@ -67,7 +67,7 @@ def best_of_images(results: list[Record], limit: int) -> list[Record]:
 
 
 def rows_as_dicts(rows: Any) -> list[Record]:
-    """Returns detections of an array (N, 7): image, x, y, width, height, score, category."""
+    """Converts detections in an array (N, 7): image, x, y, width, height, score, category."""
     return [
         {
             "image_id": int(row[0]),
@@ -89,7 +89,7 @@ class Results:
     rows: Any = None  # (N, 7), float
     file: JsonFile | None = None
     found: _coco.Found | None = None  # of the file
-    limit: int = -1  # LVIS: the best of each image; negative = all
+    limit: int = -1  # LVIS: maximum number of detections per image; negative = all
 
     def annotations(self) -> list[Record]:
         """Returns the results as completed dicts."""
@@ -101,7 +101,7 @@ class Results:
         return self.dicts
 
     def dataset(self) -> Record:
-        """Returns the results as pycocotools does."""
+        """Returns the results as a data set, as pycocotools does."""
         base = self.images_of.dataset
         annotations = self.annotations()
         images = list(base["images"])
@@ -115,7 +115,8 @@ class Results:
         return made
 
     def found_for(self, iou_type: str) -> _coco.Found:
-        """The input of the evaluator. Raises as the functions of `_coco`, including Unusual."""
+        """Returns the input of the evaluator. Raises the exceptions of `_coco`, including
+        Unusual."""
         if self.found is not None:
             return self.found
         if self.rows is not None:

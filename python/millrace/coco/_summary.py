@@ -8,7 +8,7 @@ import numpy as np
 
 from ._types import Floats, Record
 
-# Kind, IoU threshold (None = all), range of areas, index into maxDets (None = 100).
+# Kind, IoU threshold (None = all), area range, index into maxDets (None = 100 detections).
 _DETECTIONS = [
     ("AP", None, "all", None),
     ("AP", 0.5, "all", 2),
@@ -39,7 +39,7 @@ _KEYPOINTS = [
 def figure(
     p: Any, tables: Record, kind: str, threshold: float | None, area: str, limit: int
 ) -> tuple[Any, str]:
-    """Returns the mean of the valid entries of the tables, or -1, and its line."""
+    """Returns the mean of the valid entries of the tables, or -1, and the line to print."""
     areas = [n for n, name in enumerate(p.areaRngLbl) if name == area]
     limits = [n for n, one in enumerate(p.maxDets) if one == limit]
     table = tables["precision" if kind == "AP" else "recall"]
@@ -60,7 +60,8 @@ def figure(
 
 
 def detection_stats(p: Any, tables: Record) -> tuple[Floats, list[str]]:
-    """The 12 metrics of boxes and masks. With fewer than 3 limits, the last replaces the others."""
+    """Returns the 12 metrics of boxes and masks. With fewer than 3 limits, the last limit is used
+    for the missing ones."""
     stats, lines = np.zeros(12), []
     few = len(p.maxDets) < 3
     for n, (kind, threshold, area, which) in enumerate(_DETECTIONS):
@@ -74,7 +75,7 @@ def detection_stats(p: Any, tables: Record) -> tuple[Floats, list[str]]:
 
 
 def keypoint_stats(p: Any, tables: Record) -> tuple[Floats, list[str]]:
-    """The 10 metrics of keypoints, for 20 detections."""
+    """Returns the 10 metrics of keypoints, for 20 detections."""
     stats, lines = np.zeros(10), []
     for n, (kind, threshold, area) in enumerate(_KEYPOINTS):
         stats[n], line = figure(p, tables, kind, threshold, area, 20)

@@ -42,7 +42,7 @@ class COCO:
     """A data set in COCO's format, with pycocotools' attributes and methods.
 
     dataset: the whole file as dicts. anns, imgs, cats: records by id. imgToAnns: annotations by
-    image id. catToImgs: image ids by category id. All may be changed; an evaluation sees what they
+    image id. catToImgs: image ids by category id. All may be changed; an evaluation uses what they
     contain then. A file is read in C++, and these dicts are created when one is first accessed.
     """
 
@@ -77,7 +77,7 @@ class COCO:
         if self._file.is_regular:
             try:
                 self._truth = _coco.read_truth(self._file.path)
-            except ValueError:  # it may not contain objects, as captions; then dicts hold it
+            except ValueError:  # no objects, for example captions; dicts are used
                 self._truth = None
         if self._truth is None:
             self.dataset = self._read()
@@ -123,12 +123,12 @@ class COCO:
 
     @property
     def native_truth(self) -> _coco.Truth | None:
-        """The data set as read in C++; None after the dicts have been accessed."""
+        """The data set as read in C++; None once the dicts have been accessed."""
         return self._truth if self._is_untouched else None
 
     @property
     def native_results(self) -> Results | None:
-        """The results as given to loadRes; None after the dicts have been accessed."""
+        """The results as given to loadRes; None once the dicts have been accessed."""
         return self._results if self._is_untouched else None
 
     def _index(self) -> None:
@@ -167,9 +167,10 @@ class COCO:
     def getAnnIds(
         self, imgIds: Any = [], catIds: Any = [], areaRng: Any = [], iscrowd: Any = None
     ) -> list[Any]:
-        """Ids of the annotations of these images and categories; [] = all.
+        """Returns the ids of the annotations with these images and categories; [] = all.
 
-        areaRng: minimum and maximum area, exclusive. iscrowd: True or False selects only those.
+        areaRng: minimum and maximum area, both exclusive. iscrowd: True or False selects only such
+        annotations.
         """
         imgIds, catIds = _as_list(imgIds), _as_list(catIds)
         anns: Any = self.dataset["annotations"] if len(imgIds) == 0 else None
@@ -186,7 +187,7 @@ class COCO:
         return [ann["id"] for ann in anns]
 
     def getCatIds(self, catNms: Any = [], supNms: Any = [], catIds: Any = []) -> list[Any]:
-        """Ids of the categories with these names, supercategories and ids; [] = all."""
+        """Returns the ids of the categories with these names, supercategories and ids; [] = all."""
         cats = self.dataset["categories"]
         for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
             wanted = _as_list(wanted) if not isinstance(wanted, str) else [wanted]
@@ -195,7 +196,7 @@ class COCO:
         return [cat["id"] for cat in cats]
 
     def getImgIds(self, imgIds: Any = [], catIds: Any = []) -> list[Any]:
-        """Ids of the images in `imgIds` that have objects of all of `catIds`; [] = all."""
+        """Returns the ids in `imgIds` whose images have objects of all of `catIds`; [] = all."""
         imgIds, catIds = _as_list(imgIds), _as_list(catIds)
         if len(imgIds) == len(catIds) == 0:
             return list(self.imgs.keys())
@@ -206,7 +207,7 @@ class COCO:
         return list(ids)
 
     def sorted_ids(self) -> tuple[list[Any], list[Any]]:
-        """The ids of all images and of all categories, ascending."""
+        """Returns the ids of all images and of all categories, ascending."""
         truth = self.native_truth
         if truth is not None and type(self) is COCO:
             return truth.image_ids.tolist(), truth.category_ids.tolist()
@@ -217,15 +218,15 @@ class COCO:
         return [records[one] for one in _as_list(ids)]
 
     def loadAnns(self, ids: Any = []) -> list[Record]:
-        """The annotations with these ids. Raises KeyError."""
+        """Returns the annotations with these ids. Raises KeyError."""
         return self._load(self.anns, ids)
 
     def loadCats(self, ids: Any = []) -> list[Record]:
-        """The categories with these ids. Raises KeyError."""
+        """Returns the categories with these ids. Raises KeyError."""
         return self._load(self.cats, ids)
 
     def loadImgs(self, ids: Any = []) -> list[Record]:
-        """The images with these ids. Raises KeyError."""
+        """Returns the images with these ids. Raises KeyError."""
         return self._load(self.imgs, ids)
 
     def showAnns(self, anns: list[Record], draw_bbox: bool = False) -> Any:
@@ -233,12 +234,12 @@ class COCO:
         return show_annotations(self, anns, draw_bbox)
 
     def loadRes(self, resFile: Any) -> COCO:
-        """Returns detections of this data set as a COCO.
+        """Returns detections for this data set as a COCO.
 
         resFile: a list of dicts, the path of a file with one, or an array (N, 7) of image,
-        x, y, width, height, score, category. The first one determines the source of all areas:
-        its 'bbox', otherwise its 'segmentation', otherwise its 'keypoints'. Dicts of a list get
-        'id', 'area' and so on, as in pycocotools, when the dicts of the result are accessed. Raises
+        x, y, width, height, score, category. The first detection determines the source of all
+        areas: its 'bbox', otherwise its 'segmentation', otherwise its 'keypoints'. Dicts of a list
+        get 'id', 'area' etc., as in pycocotools, when the dicts of the result are accessed. Raises
         AssertionError for an image that is not in this data set, KeyError for a missing field.
         """
         print("Loading and preparing results...")
@@ -264,7 +265,7 @@ class COCO:
             if file.is_regular:
                 try:
                     found = _coco.read_found(file.path, self.native_truth)
-                except ValueError:  # such as keypoints, or an error that dicts show
+                except ValueError:  # such as keypoints, or an error that is reported for the dicts
                     pass
                 else:
                     assert self._has_images(found.image_ids), unknown
@@ -306,7 +307,7 @@ class COCO:
         return rows_as_dicts(data)
 
     def download(self, tarDir: str | None = None, imgIds: Any = []) -> int | None:
-        """Downloads missing images into a folder by their 'coco_url'."""
+        """Downloads the images that are missing in a folder, from their 'coco_url'."""
         from urllib.request import urlretrieve  # imported late, since it is slow
 
         if tarDir is None:
@@ -323,7 +324,7 @@ class COCO:
         return None
 
     def annToRLE(self, ann: Record) -> RLE:
-        """The 'segmentation' of an annotation as an RLE with compressed counts."""
+        """Returns an annotation's 'segmentation' as an RLE with compressed counts."""
         image = self.imgs[ann["image_id"]]
         height, width = image["height"], image["width"]
         segmentation = ann["segmentation"]
@@ -334,5 +335,5 @@ class COCO:
         return cast(RLE, segmentation)
 
     def annToMask(self, ann: Record) -> Bitmaps:
-        """The 'segmentation' of an annotation as a bitmap (H, W) of 0 and 1."""
+        """Returns an annotation's 'segmentation' as a bitmap (H, W) of 0 and 1."""
         return mask.decode(self.annToRLE(ann))

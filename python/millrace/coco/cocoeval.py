@@ -22,12 +22,13 @@ from .params import Params
 
 __all__ = ["COCOeval", "Params"]
 
-# Methods that a subclass may override; then all images are evaluated through them.
+# Methods that a subclass may override; then all images are evaluated by calling them.
 _STEPS = ("_prepare", "computeIoU", "computeOks", "evaluateImg")
 
 
 def _copy_of(params: Any) -> Any:
-    """Returns a deep copy, except that elements of long lists of ids are immutable and shared."""
+    """Returns a deep copy, except that the elements of long id lists, which are immutable, are
+    shared."""
     made = copy.copy(params)
     for name, value in vars(params).items():
         is_ids = name in ("imgIds", "catIds") and isinstance(value, list)
@@ -39,11 +40,11 @@ class COCOeval:
     """Evaluates detections against a data set, with pycocotools' attributes and methods.
 
     params: what to evaluate, writable in place. evaluate() matches detections with objects,
-    accumulate() makes the tables `eval`: precision and scores (T, R, K, A, M), recall (T, K, A, M),
-    -1 without objects. summarize() prints and sets `stats`. evalImgs: matches by category, range
-    of areas and image; ious: overlaps (D, G) by image and category; both are computed on access.
-    evalImgs may be set, for example by a merge of processes; accumulate() then uses it. Not
-    thread-safe.
+    accumulate() computes the tables `eval`: precision and scores (T, R, K, A, M) and recall
+    (T, K, A, M), -1 without objects. summarize() prints and sets `stats`. evalImgs: matches by
+    category, area range and image; ious: overlaps (D, G) by image and category; both are computed
+    on access. evalImgs may be set, for example to merged results of several processes; accumulate()
+    then uses it. Not thread-safe.
     """
 
     params: Any
@@ -90,7 +91,7 @@ class COCOeval:
 
     @property
     def evalImgs(self) -> Any:
-        """Matches by category, range of areas and image; None if empty."""
+        """Matches by category, area range and image; None for an empty entry."""
         if "evalImgs" not in self._held:
             self._held["evalImgs"] = self._details().eval_imgs()
         return self._held["evalImgs"]
@@ -102,7 +103,7 @@ class COCOeval:
 
     @property
     def ious(self) -> Any:
-        """Overlaps (D, G) by image and category, detections by falling score."""
+        """IoU or OKS (D, G) by image and category; detections by descending score."""
         if "ious" not in self._held:
             self._held["ious"] = self._details().ious()
         return self._held["ious"]
@@ -135,7 +136,7 @@ class COCOeval:
     # ---- Steps for one image and category ----
 
     def _prepare(self) -> None:
-        """Fills _gts and _dts, and sets 'ignore' of objects, as pycocotools does."""
+        """Fills _gts and _dts and sets the objects' 'ignore', as pycocotools does."""
         self._group()
         self._held["evalImgs"] = defaultdict(list)
         self.eval = {}
@@ -171,15 +172,17 @@ class COCOeval:
         )
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """IoU (D, G) of an image and category, detections by falling score; [] if empty."""
+        """Returns the IoU (D, G) for an image and category, detections by descending score; [] if
+        empty."""
         return compute_iou(self.params, *self._cell(imgId, catId))
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """OKS (D, G) of an image and category, detections by falling score; [] if empty."""
+        """Returns the OKS (D, G) for an image and category, detections by descending score; [] if
+        empty."""
         return compute_oks(self.params, *self._cell(imgId, catId))
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
-        """The entry of evalImgs of an image and category; None if empty."""
+        """Returns the entry of evalImgs for an image and category; None if empty."""
         gts, dts = self._cell(imgId, catId)
         if not gts and not dts:
             return None
@@ -195,7 +198,8 @@ class COCOeval:
         return all(getattr(cls, name) is getattr(COCOeval, name) for name in _STEPS)
 
     def evaluate(self) -> None:
-        """Matches detections with objects by `params`; raises as `COCO.loadRes`."""
+        """Matches detections with objects by `params`; raises the same exceptions as
+        `COCO.loadRes`."""
         start = time.time()
         print("Running per image evaluation...")
         p = self.params
@@ -235,7 +239,7 @@ class COCOeval:
         ]
 
     def accumulate(self, p: Any = None) -> None:
-        """Computes `eval` for the parameters `p`, default `params`, within those evaluated."""
+        """Computes `eval` for the parameters `p`, default `params`; -1 for values not evaluated."""
         print("Accumulating evaluation results...")
         start = time.time()
         if p is None:
@@ -275,9 +279,9 @@ class COCOeval:
         return {name: run.tables[name] for name in ("precision", "recall", "scores")}
 
     def summarize(self) -> None:
-        """Prints the metrics and sets `stats`: 12 of boxes and masks, 10 of keypoints.
+        """Prints the metrics and sets `stats`: 12 for boxes and masks, 10 for keypoints.
 
-        -1 without objects. Raises Exception before accumulate().
+        A metric without objects is -1. Raises Exception before accumulate().
         """
         if not self.eval:
             raise Exception("Please run accumulate() first")

@@ -1,4 +1,4 @@
-"""The class Evaluator: takes detections per image, as arrays, from several threads."""
+"""The class Evaluator: evaluates detections added per image, as arrays, from several threads."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def _truth_of(data: Any, iou_type: str) -> _coco.Truth:
 class Evaluator:
     """Scores detections incrementally and keeps only their matches.
 
-    The result has the same bits as COCOeval of all detections at once, for any order of images,
-    number of threads and split over evaluators that are merged. Areas of detections are those of
-    their boxes with 'bbox' and of their masks with 'segm', as of results without boxes. Any thread
-    may call any method; the matching runs in the calling thread without the GIL.
+    The result is bit-identical to COCOeval on all detections at once, for any order of images,
+    number of threads and split over evaluators that are merged. The area of a detection is that of
+    its box with 'bbox' and of its mask with 'segm', as for results without boxes. Any thread may
+    call any method; the matching runs in the calling thread without the GIL.
     """
 
     def __init__(
@@ -69,8 +69,8 @@ class Evaluator:
         *,
         params: Params | None = None,
     ) -> None:
-        """data: a COCO, an annotation file or its dict. params: its thresholds, ranges of areas,
-        limits and useCats are used; default: COCO's. Raises ValueError for unsupported ones.
+        """data: a COCO, an annotation file or its dict. params: its thresholds, area ranges, limits
+        and useCats are used; default: COCO's. Raises ValueError if they are not supported.
         """
         if iou_type not in ("bbox", "segm"):
             raise ValueError(f"iou_type is {iou_type!r}; expected 'bbox' or 'segm'")
@@ -89,7 +89,7 @@ class Evaluator:
         self._core = _coco.Evaluator(self._truth, options)
 
     def __len__(self) -> int:
-        """The number of images added or merged."""
+        """Returns the number of images that were added or merged."""
         return len(self._core)
 
     def add(
@@ -118,11 +118,11 @@ class Evaluator:
         self._core.add(image_id, *given, masks, box_format == "xyxy")
 
     def partial(self) -> bytes:
-        """Returns the state, for `merge` in another process. Equal states give equal bytes."""
+        """Returns the state, for `merge` in another process. Equal states have equal bytes."""
         return self._core.partial()
 
     def merge(self, partial: bytes) -> None:
-        """Adds the state of an evaluator of the same data set and parameters.
+        """Adds the state of an evaluator with the same data set and parameters.
 
         Raises ValueError, and changes nothing, if they differ, the state is damaged, or an image
         was already added.
@@ -130,7 +130,8 @@ class Evaluator:
         self._core.merge(partial)
 
     def result(self, *, all_images: bool = False) -> Evaluation:
-        """The metrics over the added images, or over all images, others without detections."""
+        """Returns the metrics over the added images, or with `all_images` over all images, where
+        the others have no detections."""
         made = self._core.result(all_images)
         return Evaluation(
             made["stats"],
@@ -144,7 +145,8 @@ class Evaluator:
 
 
 def _array(values: Any, empty: Any = np.float64) -> Any:
-    """Converts lists to arrays, empty ones with the type `empty`; arrays stay unchanged."""
+    """Converts lists to arrays, empty lists to arrays of type `empty`; arrays are returned
+    unchanged."""
     if not isinstance(values, (list, tuple)):
         return values
     return np.asarray(values) if len(values) > 0 else np.zeros(0, empty)

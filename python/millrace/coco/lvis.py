@@ -20,7 +20,7 @@ from ._results import best_of_images, complete, rule_of
 from ._types import RLE, Bitmaps, Record
 from .coco import COCO
 
-_NO_LIMIT = 2**31 - 1  # detections an image
+_NO_LIMIT = 2**31 - 1  # detections per image
 
 
 def _silent(make: Any) -> Any:
@@ -69,8 +69,8 @@ class LVIS:
         return self._core.catToImgs
 
     def get_ann_ids(self, img_ids: Any = None, cat_ids: Any = None, area_rng: Any = None) -> Any:
-        """Ids of the annotations of these images and categories with areas within area_rng, both
-        ends excluded; None = all."""
+        """Returns the ids of the annotations of these images and categories whose areas are within
+        area_rng, both ends exclusive; None = all."""
         if img_ids is None:
             anns = self.dataset["annotations"]
         else:
@@ -84,11 +84,11 @@ class LVIS:
         return [ann["id"] for ann in anns]
 
     def get_cat_ids(self) -> list[Any]:
-        """The ids of all categories."""
+        """Returns the ids of all categories."""
         return list(self.cats)
 
     def get_img_ids(self) -> list[Any]:
-        """The ids of all images."""
+        """Returns the ids of all images."""
         return list(self.imgs)
 
     @staticmethod
@@ -96,19 +96,19 @@ class LVIS:
         return list(records.values()) if ids is None else [records[one] for one in ids]
 
     def load_anns(self, ids: Any = None) -> list[Record]:
-        """The annotations with these ids; None = all. Raises KeyError."""
+        """Returns the annotations with these ids; None = all. Raises KeyError."""
         return self._load(self.anns, ids)
 
     def load_cats(self, ids: Any) -> list[Record]:
-        """The categories with these ids; None = all. Raises KeyError."""
+        """Returns the categories with these ids; None = all. Raises KeyError."""
         return self._load(self.cats, ids)
 
     def load_imgs(self, ids: Any) -> list[Record]:
-        """The images with these ids; None = all. Raises KeyError."""
+        """Returns the images with these ids; None = all. Raises KeyError."""
         return self._load(self.imgs, ids)
 
     def download(self, save_dir: str, img_ids: Any = None) -> None:
-        """Downloads missing images into a folder by their 'coco_url'."""
+        """Downloads the images that are missing in a folder, from their 'coco_url'."""
         from urllib.request import urlretrieve  # imported late, since it is slow
 
         os.makedirs(save_dir, exist_ok=True)
@@ -118,21 +118,22 @@ class LVIS:
                 urlretrieve(image["coco_url"], path)
 
     def ann_to_rle(self, ann: Record) -> RLE:
-        """The 'segmentation' of an annotation as an RLE with compressed counts."""
+        """Returns an annotation's 'segmentation' as an RLE with compressed counts."""
         return self._core.annToRLE(ann)
 
     def ann_to_mask(self, ann: Record) -> Bitmaps:
-        """The 'segmentation' of an annotation as a bitmap (H, W) of 0 and 1."""
+        """Returns an annotation's 'segmentation' as a bitmap (H, W) of 0 and 1."""
         return self._core.annToMask(ann)
 
 
 class LVISResults(LVIS):
-    """Detections of an LVIS data set, with its attributes."""
+    """Detections for an LVIS data set, with the attributes of LVIS."""
 
     def __init__(self, lvis_gt: Any, results: Any, max_dets: int = 300) -> None:
-        """results: a list of dicts, to which 'id', 'area' and other missing fields are added, or a
-        path of a file. max_dets: keeps the best of each image; negative = unlimited. Raises
-        TypeError for an invalid lvis_gt, AssertionError for an image that is not in it.
+        """results: a list of dicts, to which 'id', 'area' and other missing fields are added, or
+        the path of a file. max_dets: maximum number of detections per image, the best ones are
+        kept; negative = unlimited. Raises TypeError for an invalid lvis_gt, AssertionError for an
+        image that it does not contain.
         """
         self.logger = logging.getLogger(__name__)
         self.logger.info("Loading and preparing results.")
@@ -157,7 +158,7 @@ class LVISResults(LVIS):
             self._core.native_results.limit = max_dets
 
     def get_top_results(self, img_id: Any, score_thrs: float) -> list[Record]:
-        """The detections of an image with scores above `score_thrs`."""
+        """Returns an image's detections with scores above `score_thrs`."""
         return [one for one in self.img_ann_map.get(img_id, []) if one["score"] > score_thrs]
 
 
@@ -183,7 +184,7 @@ class Params:
 
 
 class _AsCoco:
-    """The parameters by COCO's names."""
+    """The parameters under COCO's names."""
 
     def __init__(self, p: Params, limit: int) -> None:
         self.iouType, self.useCats = p.iou_type, p.use_cats
@@ -194,8 +195,8 @@ class _AsCoco:
 
 
 class _Pointers(Mapping[int, Any]):
-    """eval['dt_pointers']: by category and range of areas the detections by falling score, and
-    which are right and wrong (T, D). Computed on access."""
+    """eval['dt_pointers']: for each category and area range, the detections by descending score,
+    and flags of the correct and the wrong ones (T, D). Computed on access."""
 
     def __init__(self, entries: Any, sizes: tuple[int, int, int]) -> None:
         self._entries, self._sizes = entries, sizes
@@ -248,14 +249,14 @@ _NAMES = {
 class LVISEval:
     """Evaluates detections against an LVIS data set, with lvis-api's attributes and methods.
 
-    params: what to evaluate. run() makes `eval`: precision (T, R, K, A) and recall (T, K, A), -1
-    without objects, and `results`: metrics by name. eval_imgs and ious are computed on access.
-    Not thread-safe.
+    params: what to evaluate. run() computes `eval`: precision (T, R, K, A) and recall (T, K, A), -1
+    without objects, and `results`: metrics by name. eval_imgs and ious are computed on access. Not
+    thread-safe.
     """
 
     def __init__(self, lvis_gt: Any, lvis_dt: Any, iou_type: str = "segm") -> None:
-        """lvis_gt: LVIS or a path. lvis_dt: LVISResults, a path or a list of dicts. iou_type:
-        'segm' or 'bbox'. Otherwise raises ValueError or TypeError."""
+        """lvis_gt: an LVIS or a path. lvis_dt: LVISResults, a path or a list of dicts. iou_type:
+        'segm' or 'bbox'. Raises ValueError or TypeError for anything else."""
         self.logger = logging.getLogger(__name__)
         if iou_type not in ("bbox", "segm"):
             raise ValueError(f"iou_type: {iou_type} is not supported.")
@@ -281,7 +282,7 @@ class LVISEval:
 
     @property
     def eval_imgs(self) -> Any:
-        """Matches by category, range of areas and image; None if empty."""
+        """Matches by category, area range and image; None for an empty entry."""
         if "eval_imgs" not in self._seen:
             self._seen["eval_imgs"] = [
                 None if one is None else {new: one[old] for old, new in _NAMES.items()}
@@ -291,7 +292,7 @@ class LVISEval:
 
     @property
     def ious(self) -> Any:
-        """Overlaps (D, G) by image and category, detections by falling score."""
+        """IoU (D, G) by image and category; detections by descending score."""
         if "ious" not in self._seen:
             self._seen["ious"] = self._details().ious()
         return self._seen["ious"]
@@ -301,7 +302,8 @@ class LVISEval:
             raise RuntimeError("Please run evaluate() first.")
         results = self.lvis_dt.core.native_results
         if results is not None and results.file is not None:
-            # lvis-api numbers detections by image, the reader of a file in the file's order.
+            # lvis-api numbers detections image by image, but reading a file numbers them in file
+            # order.
             self.lvis_dt.core.anns  # noqa: B018
             self._run = self._run_with(self._found())
         if "details" not in self._seen:
@@ -315,7 +317,7 @@ class LVISEval:
         return groups
 
     def evaluate(self) -> None:
-        """Matches detections with objects. Raises KeyError or ValueError naming the place."""
+        """Matches detections with objects. Raises KeyError or ValueError naming the location."""
         self.logger.info("Running per image evaluation.")
         self.logger.info(f"Evaluate annotation type *{self.params.iou_type}*")
         p = self.params
@@ -402,7 +404,7 @@ class LVISEval:
             figures[f"AR{area[0]}@{limit}"] = self._summarize("ar", area_rng=area)
 
     def run(self) -> None:
-        """evaluate(), accumulate() and summarize()."""
+        """Calls evaluate(), accumulate() and summarize()."""
         self.evaluate()
         self.accumulate()
         self.summarize()
@@ -426,7 +428,7 @@ class LVISEval:
             )
 
     def get_results(self) -> OrderedDict[str, Any]:
-        """The metrics by name; empty before run()."""
+        """Returns the metrics by name; empty before run()."""
         if not self.results:
             self.logger.warning("results is empty. Call run().")
         return self.results

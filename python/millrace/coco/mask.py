@@ -1,4 +1,4 @@
-"""Masks as run lengths, with pycocotools.mask's names, arguments, shapes and order.
+"""Masks in run-length encoding, with pycocotools.mask's names, arguments, shapes and order.
 
 An RLE is a dict ``{"size": [height, width], "counts": bytes}``; counts may also be given as str.
 Bitmaps are uint8, (H, W) or (H, W, N), non-zero = inside; boxes are x y width height in pixels.
@@ -31,10 +31,10 @@ __all__ = [
 
 
 def encode(bimask: npt.NDArray[Any]) -> Any:
-    """Returns the RLE of a bitmap (H, W), or a list of N RLEs of bitmaps (H, W, N).
+    """Returns the RLE of a bitmap (H, W), or a list of the N RLEs of bitmaps (H, W, N).
 
-    Accepts uint8 and bool with any strides; Fortran order, which pycocotools requires, and C order
-    of one bitmap are read without a copy. Raises ValueError for other types or dimensions.
+    Accepts uint8 and bool with any strides; Fortran order, which pycocotools requires, and a single
+    bitmap in C order are read without a copy. Raises ValueError for other types or dimensions.
     """
     if not isinstance(bimask, np.ndarray):
         raise TypeError(f"bimask: expected an array, not {type(bimask).__name__}")
@@ -49,28 +49,29 @@ def encode(bimask: npt.NDArray[Any]) -> Any:
 
 
 def decode(rleObjs: RLE | Sequence[RLE]) -> Bitmaps:
-    """Bitmaps of 0 and 1 in Fortran's order: (H, W) of one RLE, (H, W, N) of a list of one size."""
+    """Returns bitmaps of 0 and 1 in Fortran order: (H, W) for one RLE, (H, W, N) for a list of RLEs
+    of the same size."""
     if isinstance(rleObjs, dict):
         return _coco.decode([rleObjs]).T[:, :, 0]
     return _coco.decode(rleObjs).T
 
 
 def area(rleObjs: RLE | Sequence[RLE]) -> Any:
-    """Pixels inside, uint32: a number of one RLE, (N) of a list."""
+    """Returns the number of pixels inside, uint32: a number for one RLE, (N) for a list."""
     if isinstance(rleObjs, dict):
         return _coco.area([rleObjs])[0]
     return _coco.area(rleObjs)
 
 
 def toBbox(rleObjs: RLE | Sequence[RLE]) -> Floats:
-    """The boxes around masks, float64: (4) of one RLE, (N, 4) of a list."""
+    """Returns the bounding boxes of masks, float64: (4) for one RLE, (N, 4) for a list."""
     if isinstance(rleObjs, dict):
         return _coco.to_bbox([rleObjs]).reshape(4)
     return _coco.to_bbox(rleObjs)
 
 
 def merge(rleObjs: Sequence[RLE], intersect: bool | int = False) -> RLE:
-    """The union, or the intersection, of RLEs of one size; ValueError if their sizes differ."""
+    """Returns the union or intersection of RLEs; ValueError if their sizes differ."""
     return _coco.merge(rleObjs, bool(intersect))
 
 
@@ -82,7 +83,7 @@ def _boxes(boxes: Any, name: str) -> Floats:
 
 
 def _as_boxes(objs: Any, name: str) -> Floats | None:
-    """Boxes (N, 4) of an argument of `iou`; None if it is a list of RLEs."""
+    """Returns an argument of `iou` as boxes (N, 4); None if it is a list of RLEs."""
     if isinstance(objs, np.ndarray):
         if objs.ndim != 2 or objs.shape[1] != 4:
             raise ValueError(
@@ -103,10 +104,11 @@ def _as_boxes(objs: Any, name: str) -> Floats | None:
 
 
 def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
-    """IoU of each detection with each object, float64 (D, G); ``[]`` if either is empty.
+    """Returns the IoU of each detection with each object, float64 (D, G); ``[]`` if either is
+    empty.
 
-    Both are lists of RLEs, lists of boxes or arrays (N, 4). With a crowd the union is the
-    detection's area. Masks of different sizes give -1.
+    Both are lists of RLEs, lists of boxes or arrays (N, 4). For a crowd, the union is replaced by
+    the detection's area. Masks of different sizes give -1.
     """
     iscrowd = np.ascontiguousarray(pyiscrowd, dtype=np.bool_).view(np.uint8)
     if iscrowd.shape != (len(gt),):
@@ -124,17 +126,17 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
 
 
 def frBbox(bb: Any, h: int, w: int) -> list[RLE]:
-    """RLEs of boxes (N, 4) in an image of h x w pixels."""
+    """Converts boxes (N, 4) to RLEs of h x w pixels."""
     return _coco.from_boxes(_boxes(bb, "bb"), h, w)
 
 
 def frPoly(poly: Sequence[Sequence[float]], h: int, w: int) -> list[RLE]:
-    """An RLE of each polygon x0 y0 x1 y1 ... in an image of h x w pixels."""
+    """Converts each polygon x0 y0 x1 y1 ... to an RLE of h x w pixels."""
     return _coco.from_polygons(poly, h, w)
 
 
 def frUncompressedRLE(ucRles: Sequence[RLE], h: int, w: int) -> list[RLE]:
-    """RLEs of those whose counts are lists of numbers; sizes are their own."""
+    """Converts RLEs whose counts are lists of numbers; their own sizes are used."""
     return _coco.from_uncompressed(ucRles)
 
 
@@ -143,7 +145,8 @@ def frPyObjects(pyobj: RLE, h: int, w: int) -> RLE: ...
 @overload
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any: ...
 def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
-    """RLEs of boxes, polygons or RLEs with uncompressed counts: a list of each list, one of one.
+    """Converts boxes, polygons or RLEs with uncompressed counts to RLEs: a list to a list, one to
+    one.
 
     Four numbers are a box, more are a polygon, as in pycocotools.
     """

@@ -8,7 +8,8 @@ import numpy as np
 
 from ._types import Floats
 
-# Keypoints of a person, in COCO's order: the annotators' spread, relative to object size.
+# For each keypoint of a person, in COCO's order: the annotators' standard deviation, relative to
+# object size.
 PERSON_SIGMAS = [
     0.026, 0.025, 0.025, 0.035, 0.035, 0.079, 0.079, 0.072, 0.072,
     0.062, 0.062, 0.107, 0.107, 0.087, 0.087, 0.089, 0.089,
@@ -24,10 +25,11 @@ _AREAS: dict[str, list[float]] = {
 class Params:
     """The parameters of a COCOeval, all writable in place.
 
-    imgIds, catIds: ids to evaluate. iouThrs (T), recThrs (R): thresholds of IoU and of recall.
-    maxDets (M): limits of detections of an image and category. areaRng (A, 2): ranges of areas in
+    imgIds, catIds: ids to evaluate. iouThrs (T), recThrs (R): IoU and recall thresholds.
+    maxDets (M): maximum detections per image and category. areaRng (A, 2): ranges of areas in
     pixels, both ends included; areaRngLbl: their names. useCats: 0 merges all categories.
-    kpt_oks_sigmas: spreads of keypoints. useSegm: deprecated; 1 means iouType 'segm', 0 'bbox'.
+    kpt_oks_sigmas: standard deviations of keypoints. useSegm: deprecated; 1 means iouType
+    'segm', 0 'bbox'.
     """
 
     imgIds: Any
@@ -54,11 +56,11 @@ class Params:
         self.useSegm = None
 
     def setDetParams(self) -> None:
-        """The defaults for boxes and masks."""
+        """Sets the defaults for boxes and masks."""
         self._set([1, 10, 100], ["all", "small", "medium", "large"])
 
     def setKpParams(self) -> None:
-        """The defaults for keypoints."""
+        """Sets the defaults for keypoints."""
         self._set([20], ["all", "medium", "large"])
         self.kpt_oks_sigmas = _sigmas()
 

@@ -1,4 +1,4 @@
-"""Batches of images and objects to train detectors on, and to evaluate them with.
+"""Batches of images and objects for training and evaluating detectors.
 
     flow = millrace.data.Flow(root="coco", batch_size=16, short_side=[640, 800], seed=1)
     for epoch in range(12):
@@ -6,8 +6,8 @@
             step(batch.images, batch.boxes, batch.labels)
 
 C++ threads read, decode, resize and pad without the GIL; batches are NumPy arrays over the memory
-that these threads filled. The bytes equal those of `trainer run` with the same configuration, for
-any number of threads and ranks, and from any batch on (`state_dict`)."""
+that these threads fill. The bytes are the same as in `trainer run` with the same configuration, for
+any number of threads and ranks, and if resumed at any batch (`state_dict`)."""
 
 from millrace._flow import Batch, DataError, Sample
 from millrace.data.flow import Flow, Stage

@@ -9,18 +9,18 @@ from millrace import _flow
 from millrace.data.stream import State, Stream, place_among_ranks
 
 Stage = str | Mapping[str, Any] | Callable[[_flow.Sample], _flow.Sample | bool]
-"""A stage of a flow: its name; its table, such as {"type": "flip", "probability": 0.5}; or a
-function that is called with each sample and returns it, or whether to keep it."""
+"""A stage of a flow: its name; a table such as {"type": "flip", "probability": 0.5}; or a
+function that is called with each sample and returns the sample, or whether to keep it."""
 
 
 class Flow(Stream):
-    """Training batches, endless and shuffled, or with `training=False` each image of the
-    validation split once, by ascending id. Each iteration yields the `Batch`es of one epoch; an
-    evaluation restarts with each iteration.
+    """Training batches, endless and shuffled; with `training=False`, each image of the validation
+    split once, by ascending id. Each iteration yields the `Batch`es of one epoch; an evaluation
+    restarts with each iteration.
 
-    It is a torch.utils.data.IterableDataset if torch was imported before
-    (`DataLoader(flow, batch_size=None)` accepts it). A flow does not work in a forked process;
-    unpickling creates another flow at the same position."""
+    It is a torch.utils.data.IterableDataset if torch was imported before (`DataLoader(flow,
+    batch_size=None)` accepts it). A flow does not work in a forked process; unpickling creates
+    another flow at the same position."""
 
     def __init__(
         self,
@@ -35,12 +35,12 @@ class Flow(Stream):
         **options: Any,
     ) -> None:
         """
-        config: a TOML file as of `trainer run`; its `[data]` and `train.seed` are used. Plug-ins
+        config: a TOML file as for `trainer run`; its `[data]` and `train.seed` are used. Plug-ins
             are not loaded.
-        seed: of order, flips and all other random choices; by default the file's, otherwise 1.
-        rank, world_size: this process's part; by default torch.distributed's if
-            initialised, otherwise 0 of 1. Each rank gets its own `batch_size` images of a step.
-        stages: transforms of each image, by default read, decode, flip, resize_shortest_edge,
+        seed: seed of the order, flips and all other random choices; default: the file's, else 1.
+        rank, world_size: the share of this process; default: torch.distributed's if
+            initialised, else 0 and 1. Each rank gets its own `batch_size` images per step.
+        stages: the transforms of each image; default: read, decode, flip, resize_shortest_edge,
             group_by_aspect_ratio, pad.
         options: any key of `[data]`: root, train, val, classes, batch_size, test_batch_size,
             short_side, max_side, flip, threads, memory, on_error ... (`millrace.data.describe()`
@@ -73,17 +73,17 @@ class Flow(Stream):
 
     @property
     def classes(self) -> list[str]:
-        """Class names; label k is the k-th."""
+        """Class names; name k belongs to label k."""
         return self._flow.classes
 
     @property
     def category_ids(self) -> list[int]:
-        """Ids of the classes in the annotation file, for results of an evaluation."""
+        """The classes' ids in the annotation file, for the results of an evaluation."""
         return self._flow.category_ids
 
     def config(self) -> str:
-        """All options as TOML: a file with this text creates the same flow (except functions as
-        stages)."""
+        """Returns all options as TOML: a file with this text creates the same flow, except for
+        stages that are functions."""
         return self._flow.config()
 
     def __reduce__(self) -> Any:
@@ -102,7 +102,7 @@ def _remade(arguments: dict[str, Any], state: State) -> Flow:
 
 
 def stage_table(stage: Stage, functions: list[Any]) -> dict[str, Any]:
-    """Converts a stage to `[[data.stages]]`; adds a function to `functions`."""
+    """Converts a stage to a `[[data.stages]]` table; appends a function to `functions`."""
     if isinstance(stage, str):
         return {"type": stage}
     if isinstance(stage, Mapping):

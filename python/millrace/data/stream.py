@@ -25,8 +25,8 @@ _NO_COLLATING = (
 
 
 class State(TypedDict):
-    """A position in a flow, and the facts that the flow must have to continue with the same bytes.
-    Plain values, which can be pickled, saved with torch.save or written as JSON."""
+    """A position in a flow, and the properties that a flow must have to continue with the same
+    bytes. Contains plain values, which can be pickled, saved with torch.save or written as JSON."""
 
     version: int
     training: bool
@@ -39,30 +39,30 @@ class State(TypedDict):
 
 
 class Stream:
-    """A sequence of batches from any position on. Several threads may read it; each gets different
-    batches. Its worker threads start with the first batch and end with `close`, at the end of a
-    `with` block, or when the stream is no longer used. Batches outlive their stream."""
+    """A sequence of batches that can start at any position. Several threads may read it; each gets
+    different batches. Its worker threads start with the first batch and end with `close`, at the
+    end of a `with` block, or when the stream is no longer used. Batches outlive their stream."""
 
     def __init__(self, stream: _flow.Stream, training: bool, rank: int, world_size: int) -> None:
         self._stream = stream
         self._training = training
         self._rank, self._world_size = rank, world_size
         self._lock = threading.Lock()
-        self._takers: set[threading.Thread] = set()  # number of threads in `next`
+        self._takers: set[threading.Thread] = set()  # threads that are in `next`
         self._at: tuple[int, list[int]] = (0, [])
         self._batches = 0
         self._progress = 0.0
-        self._goes_on = True  # an evaluation resumes with the next iteration
+        self._goes_on = True  # the next iteration continues an evaluation
         _open_streams.add(self)
         if "torch.utils.data" in sys.modules:
             self.__class__ = _torch_class(type(self))
 
     def __iter__(self) -> Iterator[_flow.Batch]:
-        """Iterates over the batches up to the end of this epoch; of an evaluation, all batches
-        or those after a loaded state. An interrupted epoch continues with the next loop; an
-        evaluation restarts.
+        """Iterates over the remaining batches of this epoch; in an evaluation, over all batches or
+        those after a loaded state. The next loop continues an interrupted epoch; an evaluation
+        restarts.
 
-        Raises RuntimeError in a worker of DataLoader. See `next` for others."""
+        Raises RuntimeError in a worker process of a DataLoader, and the exceptions of `next`."""
         _refuse_workers()
         if not self._training and not self._goes_on:
             self._seek(0, [], 0, 0.0)
@@ -83,13 +83,13 @@ class Stream:
             yield batch
 
     def next(self) -> _flow.Batch | None:
-        """The next batch, of any epoch; None at the end of an evaluation. Waits without the GIL;
-        Ctrl-C ends the wait.
+        """Returns the next batch, of any epoch; None at the end of an evaluation. Waits without the
+        GIL; Ctrl-C ends the wait.
 
-        Raises DataError with on_error="fail" for an unusable image; RuntimeError, naming the
-        sample, if a stage throws (a function's own exception is its cause), if more than
-        `max_skipped` images are unusable, if no data server answers, in a forked process, and
-        after `close`. Further calls raise the same error until a state is loaded."""
+        Raises DataError for an unusable image if on_error="fail"; RuntimeError, naming the sample,
+        if a stage throws (a function's own exception is its cause), if more than `max_skipped`
+        images are unusable, if no data server answers, in a forked process, and after `close`.
+        Further calls raise the same error until a state is loaded."""
         taker = threading.current_thread()
         self._takers.add(taker)
         try:
@@ -105,8 +105,9 @@ class Stream:
         return batch
 
     def state_dict(self) -> State:
-        """The position after the last batch. The state of any rank is valid for all ranks, and for
-        any number of ranks. The first call reads every annotation once, to identify the data."""
+        """Returns the position after the last batch. The state of any rank is valid for all ranks,
+        and for any number of ranks. The first call reads every annotation once, to identify the
+        data."""
         facts = self._stream.facts()
         with self._lock:
             place, pending = self._at
@@ -122,10 +123,10 @@ class Stream:
             }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues after the batch at which `state` was taken, byte for byte.
+        """Continues after the batch at which `state` was taken, with the same bytes.
 
-        Raises ValueError, naming the difference, if the state is invalid or has other data, another
-        seed or other options that decide the bytes."""
+        Raises ValueError, naming the difference, if the state is invalid or belongs to different
+        data, a different seed or different options that affect the bytes."""
         missing = [key for key in State.__annotations__ if key not in state]
         if missing:
             raise ValueError(f"not a state of a flow: '{missing[0]}' not found")
@@ -149,7 +150,7 @@ class Stream:
         raise NotImplementedError
 
     def _facts_for(self, facts: Mapping[str, str]) -> Mapping[str, str]:
-        """The facts of this stream, which must equal those of a state."""
+        """Returns the properties of this stream that must equal those in a state."""
         raise NotImplementedError
 
     def _seek(self, place: int, pending: list[int], batches: int, progress: float) -> None:
@@ -169,7 +170,7 @@ class Stream:
 
     @property
     def epoch_size(self) -> int | None:
-        """Number of images of an epoch, over all ranks; None until a data server reports it."""
+        """Number of images per epoch, over all ranks; None until a data server reports it."""
         return self._stream.samples
 
     @property
@@ -181,13 +182,15 @@ class Stream:
         return self._world_size
 
     def report(self) -> dict[str, Any]:
-        """Statistics since the start: `stages` (or servers), each with its name, items, busy_s
-        (seconds, summed over threads) and items that wait now; `skipped` images with the first
-        `skipped_reasons`, `filtered` ones; `wait_s`, the seconds that `next` waited."""
+        """Returns statistics since the start: `stages` (or servers), each with its name, number of
+        items, busy_s (seconds, summed over threads) and number of items waiting now; the number of
+        `skipped` images with the first `skipped_reasons`, and of `filtered` images; `wait_s`, the
+        seconds spent waiting in `next`."""
         return self._stream.report()
 
     def dataset(self) -> Any:
-        """Returns this as a torch.utils.data.IterableDataset; imports torch if necessary."""
+        """Makes this object a torch.utils.data.IterableDataset and returns it; imports torch if
+        necessary."""
         importlib.import_module("torch.utils.data")
         self.__class__ = _torch_class(type(self))
         return self
@@ -207,7 +210,8 @@ _Self = TypeVar("_Self", bound=Stream)
 
 
 def place_among_ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """As given, otherwise torch.distributed's if initialised, otherwise (0, 1)."""
+    """Returns the given values, otherwise torch.distributed's if it is initialised, otherwise (0,
+    1)."""
     if (rank is None) != (world_size is None):
         raise ValueError("rank and world_size must be set together")
     if rank is not None and world_size is not None:
@@ -232,7 +236,7 @@ _torch_classes: dict[type, type] = {}
 
 
 def _torch_class(of: type) -> type:
-    """A subclass of `of` and IterableDataset. REQUIRES: torch.utils.data is imported."""
+    """Returns a subclass of `of` and IterableDataset. REQUIRES: torch.utils.data is imported."""
     data = sys.modules["torch.utils.data"]
     data._utils.collate.default_collate_fn_map[_flow.Batch] = _refuse_collating
     dataset = data.IterableDataset
@@ -249,8 +253,8 @@ _open_streams: "weakref.WeakSet[Stream]" = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Threads must not use the interpreter after it ends: those of the streams end here, and daemon
-    threads that wait for a batch get an error."""
+    """Closes all streams, since threads must not use the interpreter after it ends. Daemon threads
+    that wait for a batch get an error."""
     for stream in list(_open_streams):
         stream.close()
         others = stream._takers - {threading.current_thread()}

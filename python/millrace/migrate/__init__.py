@@ -22,10 +22,10 @@ __all__ = ["Imported", "LeftOut", "Options", "RecipeError", "import_config"]
 def import_config(
     file: Path, overrides: Sequence[str] = (), options: Options | None = None
 ) -> Imported:
-    """Reads and translates a recipe. `overrides`: KEY VALUE ... as detectron2's command lines end,
-    key=value ... as MMDetection's --cfg-options. The result includes values
-    equal to our defaults. Raises RecipeError, naming file and line, for invalid text and for models
-    that Millrace does not have; Failure for a file that cannot be read."""
+    """Reads and translates a recipe. `overrides`: KEY VALUE ... as at the end of detectron2's
+    command lines, key=value ... as in MMDetection's --cfg-options. The result includes values equal
+    to our defaults. Raises RecipeError, naming file and line, for invalid text and for models that
+    Millrace does not support; Failure for a file that cannot be read."""
     options = options or Options()
     if file.suffix in (".yaml", ".yml"):
         return import_detectron2(read_yaml_recipe(file, overrides), options)

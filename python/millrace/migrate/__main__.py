@@ -100,7 +100,7 @@ def _report(left_out: list[LeftOut], count: int, out: Path | None) -> None:
 
 
 def _by_reason(left_out: list[LeftOut]) -> str:
-    """One paragraph per reason, in order of occurrence."""
+    """Returns one paragraph per reason, in order of occurrence."""
     groups: dict[str, str] = {}
     for one in left_out:
         line = printable(f"{one.place}  {one.key} = {one.value}")

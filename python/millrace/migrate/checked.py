@@ -1,4 +1,4 @@
-"""Asks the program `trainer` whether a configuration is valid, and which values are defaults."""
+"""Runs `trainer` to check whether a configuration is valid and which values are defaults."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def _in_order(tree: dict[str, Setting]) -> dict[str, Setting]:
 
 
 def _with_origin(message: str, file: str, text: str) -> str:
-    """Replaces the place in our text by the place in the recipe in an error of the program."""
+    """In an error message of the program, replaces the location in our text by the location in the
+    recipe."""
     lines = text.splitlines()
 
     def origin(found: re.Match[str]) -> str:
@@ -62,7 +63,8 @@ def _with_origin(message: str, file: str, text: str) -> str:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """The resolved configuration. Derived values are comments in it."""
+    """Returns the resolved configuration, including derived values, which are comments in the
+    text."""
     return read_toml(re.sub(r"(?m)^# (?=[\w-]+ = )", "", text))
 
 
@@ -83,7 +85,8 @@ def _without_defaults(
 
 
 def _alike(a: Any, b: Any) -> bool:
-    """Returns whether an option takes two values as equal: 1 and 1.0, 0.5 and [0.5]."""
+    """Returns whether two values of an option are equivalent, such as 1 and 1.0, or 0.5 and
+    [0.5]."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, list) or isinstance(b, list):

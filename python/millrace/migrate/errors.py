@@ -1,4 +1,4 @@
-"""Errors of recipes."""
+"""Errors in recipes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from millrace._command import WrongUse
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value was written: "Base-RCNN-FPN.yaml:29". Line 0 = no lines."""
+    """The location where a value was written: "Base-RCNN-FPN.yaml:29". Line 0 = no line."""
 
     source: str
     line: int = 0

@@ -1,5 +1,5 @@
-"""Reads the part of Python in which configurations are written: literals, `dict(...)`, arithmetic
-of them and names of earlier values. Python's parser reads the text and no code is run: anything
+"""Reads the subset of Python in which configurations are written: literals, `dict(...)`, arithmetic
+on them and names of earlier values. Python's parser reads the text and no code is run: anything
 else, such as a call or an import, is an error that names its line."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from millrace.migrate.errors import Place, RecipeError, TooLargeError
 from millrace.migrate.values import DEEPEST, Budget, Data, Value, number_of
 
-# Returns the value of a name that an expression uses.
+# Returns the value of a name that occurs in an expression.
 Named = Callable[[str], "Value | None"]
 
 
@@ -49,7 +49,8 @@ def read_assignments(text: str, source: str, named: Named, budget: Budget) -> It
 
 
 def read_expression(text: str, place: Place, budget: Budget) -> Value:
-    """One expression, such as "[x * 2 for x in [1, 2]]". RecipeError naming the place."""
+    """Reads one expression, such as "[x * 2 for x in [1, 2]]". Raises RecipeError naming the
+    location."""
     expression: ast.expr = _parsed(text, place, "eval")
     return _Expressions(text, place, lambda name: None, budget).value(expression)
 
@@ -65,10 +66,10 @@ def literal_of(text: str, place: Place, budget: Budget) -> Value | None:
 
 
 def _parsed(text: str, place: Place, mode: str) -> Any:
-    """The statements of a text, or its expression."""
+    """Parses a text as statements or as an expression."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about invalid escapes
+            warnings.simplefilter("ignore")  # warnings about invalid escapes
             parsed: Any = ast.parse(text, mode=mode)
             return parsed.body
     except SyntaxError as problem:
@@ -84,7 +85,7 @@ def _parsed(text: str, place: Place, mode: str) -> Any:
 
 
 def _longest_statement(text: str) -> int:
-    """The first line of the statement with the most tokens."""
+    """Returns the first line of the statement with the most tokens."""
     longest, line, count = 0, 1, 0
     found = 1
     try:
@@ -129,7 +130,7 @@ class _Expressions:
         self._depth = 0
 
     def word(self, node: ast.stmt | ast.expr) -> str:
-        """The first word of a node, for errors."""
+        """Returns the first word of a node, for errors."""
         line = re.split("\r\n|\r|\n", self._text)[node.lineno - 1]
         found = re.search(r"\w+|\S", line.encode()[node.col_offset :].decode(errors="replace"))
         return f"'{found[0] if found else line}'"
@@ -141,7 +142,7 @@ class _Expressions:
         return [base.id, *(k.data if isinstance(k.data, str) else k.text() for k, _ in keys)]
 
     def _steps(self, node: ast.expr) -> tuple[ast.expr, list[tuple[Value, ast.expr]]]:
-        """Returns the base of a chain of `.name` and `[key]`, and the keys."""
+        """Returns the base of a chain of `.name` and `[key]`, and the chain's keys."""
         steps: list[tuple[Value, ast.expr]] = []
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             if len(steps) > DEEPEST:
@@ -226,7 +227,7 @@ class _Expressions:
         return found
 
     def _dict(self, members: Iterable[tuple[ast.expr | None, ast.expr]], place: Place) -> Value:
-        """A key that is None means `**`."""
+        """Computes a dict. A key that is None stands for `**`."""
         data: dict[str, Value] = {}
         for key_node, node in members:
             if key_node is None:
@@ -281,7 +282,7 @@ class _Expressions:
         return value
 
     def _combined(self, sign: str, left: Value, right: Value, node: ast.expr) -> Value:
-        """Python's arithmetic; the result has the place of `left`."""
+        """Computes Python's arithmetic; the result has the location of `left`."""
         a, b, place = left.data, right.data, left.place
         if sign == "+" and isinstance(a, str) and isinstance(b, str):
             self._budget.take_parts(1, len(a) + len(b), self._place(node))

@@ -1,4 +1,4 @@
-"""Reads recipes with all files that they inherit from into one tree of values. No code is run."""
+"""Reads a recipe and all files that it inherits from into one tree of values. No code is run."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Recipe:
     """The values of a recipe's files."""
 
     tree: Value
-    # Names assigned at the top level of a file that no other line uses, such as a `train_pipeline`
-    # that was changed but not in the data set.
+    # Names assigned at the top level of a file and not used by any other line, such as a
+    # `train_pipeline` that was changed but is not used by the data set.
     unused: list[tuple[str, Value]] = field(default_factory=list)
 
 
 def read_yaml_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
-    """Reads detectron2's YAML: `_BASE_` names the base file or files, relative to this one; dicts
-    merge, other values replace. `overrides`: KEY VALUE ..., as at the end of its command lines.
-    Raises RecipeError naming file and line; Failure for a file that cannot be read."""
+    """Reads detectron2's YAML: `_BASE_` names the base file or files, relative to this file; dicts
+    merge, other values replace. `overrides`: KEY VALUE ..., as at the end of detectron2's command
+    lines. Raises RecipeError naming file and line; Failure for a file that cannot be read."""
     if len(overrides) % 2:
         raise RecipeError(f"override '{overrides[-1]}' has no value; expected KEY VALUE pairs")
     files = _Files()
@@ -45,9 +45,9 @@ def read_yaml_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
 
 def read_python_recipe(file: Path, overrides: Sequence[str]) -> Recipe:
     """Reads MMDetection's Python files, 2.x and 3.x: `_base_` names the base files; dicts merge,
-    unless the upper one has `_delete_=True`, other values replace; `_base_.a.b` is a value of the
-    base files, also as the target of an assignment. `overrides`: key=value, as in --cfg-options.
-    Raises as above."""
+    unless the inheriting one has `_delete_=True`, other values replace; `_base_.a.b` is a value of
+    the base files, also as the target of an assignment. `overrides`: key=value, as in
+    --cfg-options. Raises the same errors as read_yaml_recipe."""
     files = _Files()
     recipe = _PythonFile(_normal(file), files).read(None)
     for word in overrides:
@@ -78,7 +78,8 @@ class _Files:
         self._count = 0
 
     def enter(self, file: Path, asked_by: Place | None) -> str:
-        """The text of a file that the one at `asked_by` inherits from."""
+        """Returns the text of a file. `asked_by` is the location of the line that inherits from
+        it."""
         where = f"{asked_by.text()}: the base " if asked_by else ""
         self._count += 1
         if file in self._open:
@@ -117,7 +118,7 @@ def _text_of(file: Path) -> str:
 
 
 def _bases_of(named: Value, file: Path) -> list[Path]:
-    """Returns the base files that a file names."""
+    """Returns the paths of the base files that a file names."""
     bases = []
     for one in named.items if isinstance(named.data, tuple) else (named,):
         if not isinstance(one.data, str):

@@ -1,4 +1,4 @@
-"""Rules shared by recipes of several code bases."""
+"""Rules shared by the recipes of several code bases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from millrace.migrate.values import plain
 
 NO_LOSS_WEIGHTS = "losses have no weights here"
 
-COCO_TRAIN2017 = 118287  # number of images: all, and those with an object
+COCO_TRAIN2017 = 118287  # number of images: all images, and images with an object
 COCO_TRAIN2017_WITH_OBJECTS = 117266
 
 Stage = dict[str, Setting]
@@ -34,21 +34,21 @@ class EpochLength:
         return rounded_epochs(steps * self.images_per_step / self.images)
 
     def how(self) -> str:
-        """The arithmetic of `epochs`, after the number of steps: "x 16 images / 117266"."""
+        """Returns the arithmetic of `epochs`, after the number of steps: "x 16 images / 117266"."""
         if self.images is None:
             return ""
         return f"x {plain(self.images_per_step)} images / {self.images}"
 
 
 def rounded_epochs(epochs: float) -> float:
-    """Rounds so that single steps remain distinct: 12.2798."""
+    """Rounds to four decimals, so that single steps remain distinct: 12.2798."""
     return math.floor(epochs * 1e4 + 0.5) / 1e4 if math.isfinite(epochs) else epochs
 
 
 def put_anchor_sizes(
     t: Translation, levels: list[list[float]], origin: Found, how: str = ""
 ) -> None:
-    """Sets the anchor sizes of each level; n sizes of a level must be size x 2^(i/n)."""
+    """Sets the anchor sizes of each level; the n sizes of a level must be size x 2^(i/n)."""
     if len(levels) != 5:
         origin.fail(f"expected sizes for the five levels of the pyramid, got {len(levels)}")
     scales = len(levels[0])
@@ -73,13 +73,13 @@ def put_repeat_factor(t: Translation, threshold: Found, origin: Found) -> None:
 
 
 def stage(kind: str, origin: str) -> Stage:
-    """A table that contains only its type."""
+    """Returns a table that contains only the type."""
     return {"type": Setting(kind, origin)}
 
 
 def set_crop_size(table: Stage, kind: str, sides: list[float], origin: str) -> None:
-    """Sets the size of a stage random_crop. `sides` in their order: (height, width), except for the
-    range of absolute_range."""
+    """Sets the size of a random_crop stage. `sides` are in the recipe's order: (height, width),
+    except for the range of absolute_range."""
     ordered = sides if kind == "absolute_range" else sides[::-1]
     table["size"] = Setting([number(one) for one in ordered], origin)
 

@@ -1,4 +1,4 @@
-"""Millrace configurations: a tree of settings, and its text in TOML."""
+"""Millrace configurations: a tree of settings, and its TOML text."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def at_path(table: dict[str, Setting], path: str) -> Setting | None:
 
 
 def leaves(table: dict[str, Setting]) -> int:
-    """The number of values."""
+    """Returns the number of values."""
     return sum(leaves(one.data) if isinstance(one.data, dict) else 1 for one in table.values())
 
 
 def to_toml(table: dict[str, Setting]) -> str:
-    """The TOML text, with a comment after each value that names its origin."""
+    """Returns the TOML text, in which a comment after each value names its origin."""
     return "".join(_lines(table, "")).removeprefix("\n")
 
 
 def _plain(data: object) -> object:
-    """Values without origins."""
+    """Returns the values without origins."""
     if isinstance(data, dict):
         return {key: _plain(one.data) for key, one in data.items()}
     return [_plain(one) for one in data] if isinstance(data, list) else data

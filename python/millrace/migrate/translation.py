@@ -1,8 +1,9 @@
-"""Translates a recipe into a Millrace configuration, and records what has been read and what has
-no counterpart. Values that no rule of a code base reads are listed, so that none is lost silently.
+"""Translates a recipe into a Millrace configuration, and records which values have been read and
+which have no counterpart. Values that no rule reads are listed, so that no value is dropped
+silently.
 
 A table of rules is a list of functions that take the translation and the path of a part; `copy`,
-`expect`, `ignore` and others create those that need no arithmetic."""
+`expect`, `ignore` etc. create rules that need no arithmetic."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from millrace.migrate.values import NOWHERE, Value, literal, number_of, same
 
 @dataclass
 class Options:
-    """Facts that a recipe does not contain."""
+    """Information that a recipe does not contain."""
 
     gpus: int | None = None  # number of GPUs; None = default of the code base
-    images: int | None = None  # of the training split, to convert iterations to epochs
+    images: int | None = None  # number of training images, to convert iterations to epochs
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class LeftOut:
     key: str  # "MODEL.RPN.LOSS_WEIGHT"
     value: str  # formatted as in Python
     place: str  # "Base-RCNN-FPN.yaml:12"
-    reason: str  # why, and what to do instead
+    reason: str  # why it was left out, and what to do instead
 
 
 @dataclass
@@ -44,12 +45,12 @@ class Imported:
 
 @dataclass
 class Found:
-    """A value of the recipe that a rule reads. The methods return it as a type, and raise
-    RecipeError naming place and key if it has another type."""
+    """A value of the recipe that a rule reads. The methods return it as a given type, and raise
+    RecipeError naming location and key if it has a different type."""
 
     path: str
     value: Value | None = None  # Python's None is stored as None
-    place: Place = NOWHERE  # also of Python's None
+    place: Place = NOWHERE  # also set for Python's None
 
     def __bool__(self) -> bool:
         return self.value is not None
@@ -84,7 +85,7 @@ class Found:
         return data
 
     def reals(self) -> list[float]:
-        """The numbers of a list and of lists within it; a single number as a list."""
+        """Returns the numbers in a list and in lists within it; a single number as a list."""
         if not self.is_list():
             return [self.real()]
         return [number for one in self.items() for number in one.reals()]
@@ -93,15 +94,15 @@ class Found:
         return isinstance(self.need().data, tuple)
 
     def items(self) -> list[Found]:
-        """The items of a list, each with the path of the list."""
+        """Returns the items of a list, each with the path of the list."""
         return [Found(self.path, one, one.place) for one in self.need().items]
 
     def where(self) -> str:
-        """ "FILE:12: MODEL.MASK_ON", the place of an error."""
+        """Returns the location of an error: "FILE:12: MODEL.MASK_ON"."""
         return f"{self.place.text()}: {self.path}" if self.place.source else self.path
 
     def origin(self, how: str = "") -> str:
-        """The origin of a translated value, for its comment. `how`: the arithmetic."""
+        """Returns the origin of a translated value, for its comment. `how`: the arithmetic."""
         text = f"{self.place.text()} {self.path}" if self.place.source else self.path
         return f"{text}: {how}" if how else text
 
@@ -111,7 +112,7 @@ class Found:
 
 
 class Translation:
-    """The state of a translation, on which the rules of a code base work."""
+    """The state of a translation, which the rules of a code base read and change."""
 
     def __init__(self, tree: Value) -> None:
         self.ours: dict[str, Setting] = {}
@@ -120,19 +121,20 @@ class Translation:
         self._read: set[str] = set()
 
     def look(self, path: str) -> Found:
-        """The value at a path, without counting it as read."""
+        """Returns the value at a path, without marking it as read."""
         value = self._tree.at_path(path)
         if value is None:
             return Found(path)
         return Found(path, None if value.data is None else value, value.place)
 
     def read(self, path: str) -> Found:
-        """The value at a path; counts it and all values below as read. None counts as missing."""
+        """Returns the value at a path; marks it and all values below it as read. None counts as
+        missing."""
         self._read.add(path)
         return self.look(path)
 
     def read_any(self, *paths: str) -> Found:
-        """The value at the first of these paths that has one."""
+        """Returns the value at the first of these paths that has a value."""
         found = [self.read(path) for path in paths]
         return next((one for one in found if one), Found(paths[0]))
 
@@ -149,7 +151,8 @@ class Translation:
         return found.text() if found else otherwise
 
     def put(self, key: str, data: Data, origin: Found, how: str = "") -> None:
-        """Sets a value of ours that comes from one of theirs; integral numbers become integers."""
+        """Sets one of our values, translated from one of theirs; integral numbers become
+        integers."""
         if isinstance(data, float):
             data = number(data)
         elif isinstance(data, list):
@@ -157,16 +160,17 @@ class Translation:
         set_path(self.ours, key, Setting(data, origin.origin(how)))
 
     def set(self, key: str, data: Scalar, why: str) -> None:
-        """Sets a value that corresponds to none of theirs."""
+        """Sets one of our values that does not come from the recipe."""
         set_path(self.ours, key, Setting(data, why))
 
     def given(self, key: str) -> Data | None:
-        """Returns the value of ours that was set at a key."""
+        """Returns the value that was set for one of our keys."""
         found = at_path(self.ours, key)
         return found.data if found else None
 
     def copy(self, theirs: str, ours: str, *others: str) -> None:
-        """Copies a flag, a number or numbers unchanged. `others`: alternative keys of theirs."""
+        """Copies a flag, a number or numbers unchanged. `others`: alternative keys in the
+        recipe."""
         found = self.read_any(theirs, *others)
         if not found:
             return
@@ -178,8 +182,8 @@ class Translation:
             self.put(ours, found.real(), found)
 
     def must(self, path: str, *possible: str) -> str:
-        """Reads a value that must be one of these, as a string or as Python formats it; otherwise
-        the model is not supported."""
+        """Reads a value that must be one of `possible`, as a string or as Python formats it;
+        otherwise the model is not supported."""
         found = self.read(path)
         if found.value is None and not found.place.source:
             raise RecipeError.at(self._tree.place, f"`{path}` is missing")
@@ -190,20 +194,20 @@ class Translation:
         return text
 
     def leave_out(self, what: Found, reason: str) -> None:
-        """Notes that a value has no counterpart."""
+        """Records that a value has no counterpart."""
         if what.value:
             place = what.value.place.text()
             self.left_out.append(LeftOut(what.path, what.value.text(), place, reason))
 
     def expect(self, path: str, ours: object, reason: str) -> None:
-        """Reads a value, and notes it unless it equals what Millrace does."""
+        """Reads a value, and records it as left out unless it equals Millrace's behaviour."""
         found = self.read(path)
         wanted = ours if isinstance(ours, Value) else literal(ours)
         if found and not same(found.need(), wanted):
             self.leave_out(found, reason)
 
     def leave_out_rest(self, path: str, reason: str) -> None:
-        """Notes the values below `path` that no rule has read, with this reason."""
+        """Records the values below `path` that no rule has read, with this reason."""
         found = self.look(path)
         if self._is_read(path) or not found:
             return
@@ -232,7 +236,7 @@ def apply(t: Translation, rules: Sequence[Rule], at: str = "") -> None:
 
 
 def copy(theirs: str, ours: str, *others: str) -> Rule:
-    """Copies a value to another key. `others`: alternative keys of theirs."""
+    """Copies a value to a different key. `others`: alternative keys in the recipe."""
     return lambda t, at: t.copy(at + theirs, ours, *(at + one for one in others))
 
 
@@ -246,7 +250,7 @@ def required(theirs: str, *possible: str) -> Rule:
 
 
 def refused(reason: str, *theirs: str) -> Rule:
-    """Rejects keys that no model of ours supports."""
+    """Rejects keys that no model in Millrace supports."""
 
     def rule(t: Translation, at: str) -> None:
         for key in theirs:
@@ -258,7 +262,7 @@ def refused(reason: str, *theirs: str) -> Rule:
 
 
 def always(ours: str, value: Scalar, why: str) -> Rule:
-    """Sets a value of ours that corresponds to none of theirs."""
+    """Sets one of our values that does not come from the recipe."""
     return lambda t, at: t.set(ours, value, why)
 
 
@@ -268,12 +272,12 @@ def part(name: str, rules: Sequence[Rule]) -> Rule:
 
 
 def expect(theirs: str, value: object, reason: str) -> Rule:
-    """Expects the fixed value of Millrace; another value is noted as left out."""
+    """Expects Millrace's fixed value; a different value is recorded as left out."""
     return lambda t, at: t.expect(at + theirs, value, reason)
 
 
 def ignore(*theirs: str) -> Rule:
-    """Ignores keys that have no effect here."""
+    """Ignores keys that have no effect in Millrace."""
 
     def rule(t: Translation, at: str) -> None:
         for key in theirs:
@@ -288,5 +292,5 @@ def number(value: float) -> int | float:
 
 
 def weights_file(address: str) -> str:
-    """The local path of weights for which a recipe has a URL."""
+    """Returns the local path for weights that a recipe gives as a URL."""
     return "data/weights/" + address.rpartition("/")[2]

@@ -1,5 +1,5 @@
-"""Values of a foreign configuration: Python's literals. Each stores where it was written and is
-immutable, so that several places can share a value."""
+"""Values of a recipe: Python literals. Each value stores where it was written and is immutable, so
+that it can be used in several places."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOWHERE = Place("")
 
 
 class Value:
-    """One value. `elements` and `characters` count all values below as often as they occur."""
+    """One value. `elements` and `characters` count all values below it, as often as they occur."""
 
     __slots__ = ("characters", "data", "depth", "elements", "place")
 
@@ -35,21 +35,21 @@ class Value:
             self.characters += sum(map(len, data))
 
     def at(self, place: Place) -> Value:
-        """Returns the value with another place."""
+        """Returns the value with a different location."""
         return Value(self.data, place)
 
     @property
     def members(self) -> dict[str, Value]:
-        """Members of a dict; empty for other types."""
+        """The members of a dict; empty for other types."""
         return self.data if isinstance(self.data, dict) else {}
 
     @property
     def items(self) -> tuple[Value, ...]:
-        """Items of a list or tuple; empty for other types."""
+        """The items of a list or tuple; empty for other types."""
         return self.data if isinstance(self.data, tuple) else ()
 
     def at_path(self, path: str) -> Value | None:
-        """The value at a path of keys and list indices, "rcnn.0.sampler.num"."""
+        """Returns the value at a path of keys and list indices, such as "rcnn.0.sampler.num"."""
         found: Value | None = self
         for key in path.split(".") if path else ():
             found = found and found.member(key)
@@ -62,7 +62,7 @@ class Value:
         return self.members.get(key)
 
     def text(self, most: int = 60) -> str:
-        """Formats it as Python does: `[0.5, 'a', None]`; long texts end in "..."."""
+        """Formats the value as Python does: `[0.5, 'a', None]`; a long text ends in "..."."""
         text = ""
         for piece in _pieces(self):
             text += piece[: most + 1]
@@ -99,12 +99,12 @@ def number_of(data: Data) -> float | None:
 
 
 def plain(number: float) -> str:
-    """The shortest text of a number; integers without a point."""
+    """Returns the shortest text for a number; integers without a decimal point."""
     return repr(number).removesuffix(".0")
 
 
 def literal(data: object) -> Value:
-    """A value that does not come from a file."""
+    """Returns a value that does not come from a file."""
     if isinstance(data, (list, tuple)):
         return Value(tuple(literal(one) for one in data))
     assert data is None or isinstance(data, (bool, int, float, str))
@@ -112,7 +112,7 @@ def literal(data: object) -> Value:
 
 
 def same(a: Value, b: Value) -> bool:
-    """Returns whether two values are equal, ignoring places; 1 equals 1.0."""
+    """Returns whether two values are equal, ignoring locations; 1 equals 1.0."""
     x, y = number_of(a.data), number_of(b.data)
     if x is not None and y is not None:
         return x == y
@@ -128,8 +128,8 @@ def same(a: Value, b: Value) -> bool:
 
 
 def merged(under: Value, over: Value) -> Value:
-    """Merges `over` into `under`: dicts by member, other values replace. A dict of `over` with
-    `_delete_=True` replaces, too."""
+    """Merges `over` into `under`: dicts by member, other values replace. A dict in `over` with
+    `_delete_=True` also replaces."""
     members = dict(under.members)
     for key, value in over.members.items():
         present = members.get(key)
@@ -139,7 +139,7 @@ def merged(under: Value, over: Value) -> Value:
             if not replaces:
                 members[key] = merged(present, value)
                 continue
-        if isinstance(value.data, dict):  # also removes marks further down
+        if isinstance(value.data, dict):  # also removes `_delete_` at deeper levels
             kept = merged(Value({}, value.place), value).members
             value = Value({k: v for k, v in kept.items() if k != "_delete_"}, value.place)
         members[key] = value
@@ -147,7 +147,7 @@ def merged(under: Value, over: Value) -> Value:
 
 
 def with_path(tree: Value, path: str, value: Value) -> Value:
-    """Returns `tree` with a value at a path of keys and existing list indices. Creates missing
+    """Returns `tree` with a value set at a path of keys and existing list indices. Creates missing
     dicts. Raises RecipeError if the path is invalid."""
     parts = path.split(".")
     if len(parts) + value.depth > DEEPEST:
@@ -171,8 +171,8 @@ def with_path(tree: Value, path: str, value: Value) -> Value:
 
 
 class Budget:
-    """Limits the size of a recipe with all files that it inherits from. Otherwise a few lines could
-    fill the memory, through names of nested lists or aliases of YAML."""
+    """Limits the size of a recipe with all files that it inherits from. Without limits, a few lines
+    could fill the memory, through names of nested lists or YAML aliases."""
 
     def __init__(self) -> None:
         self._elements = MOST_ELEMENTS
@@ -185,7 +185,7 @@ class Budget:
         return value
 
     def take_own(self, value: Value, place: Place) -> Value:
-        """Counts a value whose parts have been counted."""
+        """Counts a value whose parts have already been counted."""
         own = value.characters - sum(one.characters for one in children(value.data))
         self.take_parts(1, own, place)
         self.check_depth(value, place)

@@ -1,4 +1,4 @@
-"""Reads YAML as detectron2 does: plain and quoted texts that are Python literals become their
+"""Reads YAML as detectron2 does: plain and quoted strings that are Python literals become their
 values. Tags create no objects."""
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ except ModuleNotFoundError as missing:
         'pip install "millrace[migrate]" or apt install python3-yaml'
     ) from missing
 
-_WORDS = {  # of YAML 1.1, without quotes
+_WORDS = {  # special words in YAML 1.1, without quotes
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "on", "On"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "off", "Off"), False),
     **dict.fromkeys(("", "~", "null", "Null"), None),
 }
-_PLAIN = "plain"  # in place of a tag
+_PLAIN = "plain"  # used in place of a tag
 
 
 class _Loader(yaml.SafeLoader):
@@ -62,7 +62,8 @@ def _composed(text: str, source: str) -> yaml.Node | None:
 
 
 class _Reader:
-    """Computes values of nodes. A node repeated by aliases is read once and counted each time."""
+    """Computes the values of nodes. A node repeated by aliases is read once but counted each
+    time."""
 
     def __init__(self, source: str, budget: Budget) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""Batches from other processes and machines.
+"""Batches from data servers in other processes and on other machines.
 
     millrace.serving.Server(root="coco", batch_size=16).run()    # on the machine with the
                                                                  # data; or `trainer serve`
@@ -7,13 +7,13 @@
         for batch in batches.endless():
             step(batch.images, batch.boxes)
 
-Batch k of a stream is a function of the data, the servers' configuration, seed and rank alone: any
-server can provide it, and each arrives once and in order, even if servers fail. On one host pixels
-are not copied but shared through memory of the server. The arrays are NumPy's, so that TensorFlow
-and JAX accept them as well as torch.
+Batch k of a stream depends only on the data, the servers' configuration, seed and rank: any
+server can provide it, and each batch arrives once and in order, even if servers fail. On one host,
+pixels are not copied but shared through the server's memory. The arrays are NumPy arrays, which
+TensorFlow and JAX accept as well as torch.
 
-A `millrace.data.Flow` with `source=["tcp://..."]` also reads from servers; it knows the
-configuration, and rejects servers that have another."""
+A `millrace.data.Flow` with `source=["tcp://..."]` also reads from servers; it has the
+configuration, and rejects servers whose configuration differs."""
 
 from millrace.serving.batches import Batches
 from millrace.serving.server import Server, make_keys

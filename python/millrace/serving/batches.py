@@ -9,9 +9,9 @@ from millrace.data.stream import State, Stream, place_among_ranks
 
 
 class Batches(Stream):
-    """Training batches of data servers (`Server`, `trainer serve`), endless; iterating gives those
-    up to the end of the epoch. `state_dict` and the rest are as of `millrace.data.Flow`; a state
-    is valid with any servers of the same data and configuration.
+    """Training batches from data servers (`Server`, `trainer serve`), endless; an iteration yields
+    the batches up to the end of the epoch. `state_dict` and the other methods are those of
+    `millrace.data.Flow`; a state is valid for any servers with the same data and configuration.
 
     It is a torch.utils.data.IterableDataset if torch was imported before."""
 
@@ -29,17 +29,18 @@ class Batches(Stream):
         max_skipped: float = 0.1,
     ) -> None:
         """
-        servers: tcp://HOST:PORT or ipc://FILE, one or several. Faster ones get more requests;
-            servers may stop and restart. All must have the data of the first that answers.
-        seed: of the stream. rank, world_size: as of `millrace.data.Flow`.
+        servers: tcp://HOST:PORT or ipc://FILE, one or several. Faster servers get more requests;
+            servers may stop and restart. All must have the same data as the first that answers.
+        seed: seed of the stream. rank, world_size: as for `millrace.data.Flow`.
         key, server_key: files with our secret key and the servers' public key, if they require
             keys (`make_keys`).
-        timeout: seconds without any server after which waiting fails.
-        memory: maximum MiB of waiting batches. max_skipped: maximum share of an epoch's images
+        timeout: seconds after which waiting fails if no server answers.
+        memory: maximum MiB of batches that wait. max_skipped: maximum share of an epoch's images
             that are unusable.
 
         Raises ValueError for invalid values; connects with the first batch, which raises
-        RuntimeError if no server answers for `timeout`, or all refuse, with their reasons."""
+        RuntimeError if no server answers for `timeout`, or if all servers reject the request, with
+        their reasons."""
         rank, world_size = place_among_ranks(rank, world_size)
         self._arguments: dict[str, Any] = {
             "servers": servers,
@@ -67,7 +68,7 @@ class Batches(Stream):
 
     @property
     def facts(self) -> dict[str, str]:
-        """Facts that the servers report of their batches, by name: "classes",
+        """The properties that the servers report for their batches, by name: "classes",
         "data.batch_size", "samples" ...; empty before the first batch."""
         return self._served.facts()
 
@@ -78,7 +79,7 @@ class Batches(Stream):
         known = self._served.facts()
         if known and facts:
             return known
-        self._served.expect(dict(facts))  # servers with other facts refuse
+        self._served.expect(dict(facts))  # rejects servers whose facts differ
         return facts
 
     def __reduce__(self) -> Any:

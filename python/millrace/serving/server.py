@@ -13,9 +13,9 @@ Path = str | os.PathLike[str]
 
 
 class Server:
-    """Provides training batches for other processes and machines, as `trainer serve` does. Each
+    """Provides training batches to other processes and machines, as `trainer serve` does. Each
     consumer requests a seed, rank and position; the server has the data and all other options. It
-    listens after construction, and answers during `run`."""
+    listens once constructed, and answers during `run`."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Server:
         **options: Any,
     ) -> None:
         """
-        config, options: as of `millrace.data.Flow`, without functions as stages.
+        config, options: as for `millrace.data.Flow`, without functions as stages.
         bind: tcp://ADDRESS:PORT or ipc://FILE; other machines only with keys or `insecure`.
         key: file with the server's secret key. allow: consumers' public keys, files or folders of
             them.
-        consumers: maximum number at once; each needs the memory of a flow.
+        consumers: maximum number of concurrent consumers; each needs the memory of a flow.
 
         Raises ValueError for invalid options, keys or data; RuntimeError if it cannot listen."""
         functions: list[Any] = []
@@ -76,7 +76,7 @@ _running: dict[Server, threading.Thread] = {}
 
 @atexit.register
 def _stop_all() -> None:
-    """Threads must not use the interpreter after it ends."""
+    """Stops all servers, since threads must not use the interpreter after it ends."""
     for server, thread in list(_running.items()):
         server.stop()
         thread.join(timeout=5)
@@ -84,5 +84,5 @@ def _stop_all() -> None:
 
 def make_keys(name: Path) -> None:
     """Creates a key pair: NAME.key, the secret key, readable only by its owner, and NAME.pub, for
-    the other side. Raises RuntimeError if one of them already exists or cannot be written."""
+    the other side. Raises RuntimeError if either file already exists or cannot be written."""
     _flow.make_keys(name)

@@ -16,7 +16,7 @@ from .trainings import StopSignals, Trainings, complete_configuration, locked, m
 
 
 def plan_of(given: argparse.Namespace) -> Plan:
-    """The plan of a command line; checks the configuration of every variant."""
+    """Returns the plan for a command line; checks the configuration of every variant."""
     if not given.seeds:
         raise WrongUse("--seeds is required with a configuration: the number of seeds, such as 5")
     plan = Plan(os.path.abspath(given.subject), given.settings, [], given.seeds)
@@ -45,7 +45,7 @@ def plan_of(given: argparse.Namespace) -> Plan:
 
 
 def study_in(folder: Path, plan: Plan) -> Study:
-    """Reads the study of a folder, or creates a new one."""
+    """Reads the study in a folder, or creates a new one."""
     there = read_study(folder)
     if not there:
         return Study(folder, plan)
@@ -129,7 +129,7 @@ def main() -> int:
     if not study:
         raise WrongUse(f"{folder} is not a study: {STUDY_FILE} not found")
     result = measured(study)
-    # Not during training, since the state read here may be outdated
+    # Not while another process trains, since the state read here may be outdated.
     with contextlib.suppress(Failure, OSError), locked(folder / "lock"):
         study.write(result)
     show(result, given.json)

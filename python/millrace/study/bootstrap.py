@@ -1,4 +1,4 @@
-"""Bootstrap of AP over both seeds and images of trainings."""
+"""Bootstrap of AP over both the seeds and the images of training runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .noise import moments
 
 WORD = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15
-SEED_DRAWS = 2022  # of the random numbers, distinct from the evaluator's
+SEED_DRAWS = 2022  # name of the random stream, different from the evaluator's
 
 
 class ApDraws(NamedTuple):
-    """AP of one training over all images, and over each draw of them; -1 without objects."""
+    """The AP of one run over all images, and over each draw of them; -1 without objects."""
 
     whole: float
     draws: Sequence[float]
@@ -28,21 +28,22 @@ class Interval(NamedTuple):
 
 @dataclass
 class SeedBootstrap:
-    """The mean over seeds of a difference."""
+    """The mean difference over seeds."""
 
     interval: Interval
-    # Share of draws that differ from the mean by at least its size; the mean counts as a draw
+    # Share of draws that deviate from the mean by at least the mean's size; the mean counts as a
+    # draw.
     p: float = 1
-    # Standard deviation of the mean over these seeds due to the choice of images. Its effect on
-    # single seeds is excluded, since the seeds' own deviation already contains it
+    # Standard deviation of the mean over these seeds due to the choice of images. The effect of
+    # images on single seeds is excluded, since the deviation between seeds already contains it.
     images_deviation: float = 0
 
 
 def bootstrap(a: Sequence[ApDraws], b: Sequence[ApDraws]) -> SeedBootstrap:
     """Bootstraps a - b, seed by seed.
 
-    Draw i uses the images of draw i of every training, and n of the n seeds with replacement.
-    With one seed it is the bootstrap over images.
+    Draw i uses the images of draw i of every run, and n seeds drawn with replacement from the n
+    seeds. With one seed, this is the bootstrap over images.
     """
     seeds = len(a)
     value = moments([one.whole - other.whole for one, other in zip(a, b)]).mean
@@ -51,7 +52,7 @@ def bootstrap(a: Sequence[ApDraws], b: Sequence[ApDraws]) -> SeedBootstrap:
     apart: list[list[float]] = [[] for _ in a]  # per draw of images: each seed minus that mean
     for i, first in enumerate(a[0].draws):
         if first < 0:
-            continue  # no objects, in the other trainings too
+            continue  # no objects, in the other runs too
         each = [one.draws[i] - other.draws[i] for one, other in zip(a, b)]
         picks = random_below(seeds, SEED_DRAWS, i)
         drawn.append(moments([each[next(picks)] for _ in a]).mean)
@@ -75,7 +76,8 @@ def variance(values: Sequence[float]) -> float:
 
 
 def basic_interval(value: float, draws: Sequence[float]) -> Interval:
-    """The basic bootstrap interval of 95 %: percentiles of the draws, reflected at the value."""
+    """Returns the 95 % basic bootstrap interval: percentiles of the draws, reflected at the
+    value."""
     ordered = sorted(draws)
 
     def percentile(part: float) -> float:
@@ -88,7 +90,8 @@ def basic_interval(value: float, draws: Sequence[float]) -> Interval:
 
 
 def random_below(n: int, *name: int) -> Iterator[int]:
-    """Integers in [0, n): Millrace's counter-based random numbers of a name (base/random.h)."""
+    """Yields integers in [0, n): Millrace's counter-based random numbers for a name
+    (base/random.h)."""
     key = 0
     for part in name:
         key = _mix(key + STEP + part)

@@ -1,4 +1,4 @@
-"""Statistics of a mean over seeds: its chance variation, and which differences are detectable."""
+"""Statistics of a mean over seeds: its random variation, and which differences are detectable."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from functools import cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-ALPHA = 0.05  # of all tests; intervals are of 95 %
-POWER = 0.8  # of detectable differences
+ALPHA = 0.05  # significance level of all tests; intervals have 95 %
+POWER = 0.8  # power at which a difference counts as detectable
 
 normal_below = NormalDist().cdf
 
 
 def normal_of_tail(tail: float) -> float:
-    """The two-sided quantile of the normal distribution: 1.96 for .05."""
+    """Returns the two-sided quantile of the normal distribution: 1.96 for .05."""
     return -NormalDist().inv_cdf(tail / 2)
 
 
 def beyond_t(t: float, freedom: float) -> float:
-    """The two-sided tail probability of Student's t at `t`, with `freedom` degrees of freedom."""
+    """Returns the two-sided tail probability of Student's t at `t`, with `freedom` degrees of
+    freedom."""
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t))
 
 
 @cache
 def t_of_tail(tail: float, freedom: float) -> float:
-    """The t > 0 such that beyond_t(t, freedom) = `tail`."""
+    """Returns the t > 0 such that beyond_t(t, freedom) = `tail`."""
     high = 1.0
     while beyond_t(high, freedom) > tail and high < 1e150:
         high *= 2
@@ -35,7 +36,7 @@ def t_of_tail(tail: float, freedom: float) -> float:
 
 
 def bisected(low: float, high: float, holds: Callable[[float], bool], halvings: int) -> float:
-    """The least value in low .. high that satisfies a monotone condition."""
+    """Returns the smallest value in low .. high that satisfies a monotone condition."""
     for _ in range(halvings):
         middle = low + (high - low) / 2
         if middle in (low, high):
@@ -48,7 +49,7 @@ def bisected(low: float, high: float, holds: Callable[[float], bool], halvings: 
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function."""
+    """Returns the regularized incomplete beta function."""
     if x <= 0 or x >= 1:
         return 0 if x <= 0 else 1
     front = math.exp(
@@ -61,7 +62,7 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Its continued fraction, by Lentz's method (Numerical Recipes 6.4)."""
+    """Computes its continued fraction by Lentz's method (Numerical Recipes 6.4)."""
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or 1e-300)
     result = d
     for m in range(1, 10001):
@@ -77,7 +78,7 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 
 class Moments(NamedTuple):
-    """Mean and standard deviation (n - 1) of values; NaN deviation for a single value."""
+    """Mean and standard deviation (n - 1) of values; the deviation of a single value is NaN."""
 
     mean: float
     deviation: float
@@ -95,17 +96,18 @@ def moments(values: Sequence[float]) -> Moments:
 class Noise:
     """Two independent sources of variation of a mean over seeds, in the unit of the metric.
 
-    With n seeds the mean varies by the variance seeds^2 / n + images^2.
+    With n seeds, the variance of the mean is seeds^2 / n + images^2.
     """
 
-    seeds: float  # standard deviation of one seed's value, estimated from n of them
+    seeds: float  # standard deviation of one seed's value, estimated from n seeds
     images: float = 0  # standard deviation of the mean due to the choice of images
 
     def half_width(self, n: int, alpha: float = ALPHA) -> float:
-        """Half the width of the interval that holds the true mean with probability 1 - alpha.
+        """Returns half the width of the interval that contains the true mean with probability 1 -
+        alpha.
 
-        The root of (t seeds)^2 / n + (z images)^2, with t for n - 1 degrees of freedom and z of
-        the normal distribution. Its coverage is at least nominal (see docs/study.md).
+        It is the root of (t seeds)^2 / n + (z images)^2, with t for n - 1 degrees of freedom and z
+        of the normal distribution. Its coverage is at least nominal (see docs/study.md).
         """
         return self._half_width(n, t_of_tail(alpha, n - 1), normal_of_tail(alpha))
 
@@ -113,23 +115,24 @@ class Noise:
         return math.hypot(t * estimate * self.seeds / math.sqrt(n), z * self.images)
 
     def p_of(self, mean: float, n: int) -> float:
-        """The least alpha whose interval around `mean` excludes 0."""
+        """Returns the smallest alpha for which the interval around `mean` excludes 0."""
         if mean == 0:
             return 1
         return bisected(0, 1, lambda alpha: self.half_width(n, alpha) < abs(mean), 60)
 
     def power(self, truth: float, n: int) -> float:
-        """The probability that n new seeds give an interval without 0, if the mean is `truth`.
+        """Returns the probability that the interval of n new seeds excludes 0 if the true mean is
+        `truth`.
 
-        Exact for normal noise; without image noise, the power of the paired t test.
+        Exact for normal noise; without image noise, the power of the paired t-test.
         """
         freedom = n - 1
         t, z = t_of_tail(ALPHA, freedom), normal_of_tail(ALPHA)
         spread = math.hypot(self.seeds / math.sqrt(n), self.images)
         if spread == 0:
             return 0 if truth == 0 else 1
-        # Over u, the sample deviation divided by the true one: chi / sqrt(freedom).
-        # Simpson's rule
+        # Integrates over u, the sample deviation divided by the true one, chi / sqrt(freedom), with
+        # Simpson's rule.
         half = freedom / 2
         log_front = math.log(2) + half * math.log(half) - math.lgamma(half)
 
@@ -153,7 +156,7 @@ class Noise:
         return min(1.0, total * step / 3)
 
     def detectable(self, n: int) -> float:
-        """The least true mean that n seeds detect with POWER."""
+        """Returns the smallest true mean that n seeds detect with POWER."""
         high = self.half_width(n)
         if high == 0:
             return 0
@@ -162,7 +165,8 @@ class Noise:
         return bisected(0, high, lambda mean: self.power(mean, n) >= POWER, 40)
 
     def seeds_needed(self, truth: float) -> int | None:
-        """The fewest seeds, at least 2, that detect `truth` with POWER; None if over 100,000."""
+        """Returns the smallest number of seeds, at least 2, that detects `truth` with POWER; None
+        if over 100,000."""
         most = 100_000
         high = 2
         while high < most and self.power(truth, high) < POWER:
@@ -179,6 +183,7 @@ class Noise:
         return high
 
     def images_needed(self, truth: float) -> float:
-        """The factor of images at which an unlimited number of seeds detects `truth`."""
+        """Returns by what factor the number of images must grow so that an unlimited number of
+        seeds detects `truth`."""
         shown = normal_of_tail(ALPHA) + normal_of_tail(2 * (1 - POWER))
         return (shown * self.images / truth) ** 2

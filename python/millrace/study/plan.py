@@ -3,7 +3,7 @@
 {"format": 1, "plan": {...},
  "runs": [{"variant": "optimizer.lr=0.01", "seed": 1, "folder": "optimizer.lr=0.01-seed-1",
            "state": "done", "why": ""}, ...],
- "result": {...}}    output of `trainer study --json`, after all runs
+ "result": {...}}    output of `trainer study --json` after all runs
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Varied:
 
 
 def read_varied(text: str) -> Varied:
-    """Reads "optimizer.lr=0.01,0.02"; commas in brackets, braces and quotes belong to a value."""
+    """Reads "optimizer.lr=0.01,0.02"; commas in brackets, braces and quotes are part of a value."""
 
     def refuse(why: str) -> WrongUse:
         return WrongUse(f"--vary {text}: {why}")
@@ -70,7 +70,7 @@ def _parts(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Variant:
-    """One choice of values."""
+    """One combination of values."""
 
     name: str  # "optimizer.lr=0.01, train.epochs=2"
     settings: list[str]  # K=V, for --set
@@ -79,12 +79,12 @@ class Variant:
 @dataclass
 class Plan:
     config_file: str  # absolute
-    settings: list[str]  # of all variants
+    settings: list[str]  # for all variants
     vary: list[Varied]
     seeds: int  # train.seed is 1 .. seeds
-    # train.threads of every run; weights depend on it
+    # train.threads of every run; weights depend on it.
     maths_threads: int = 0
-    # All values of the first variant, as TOML by key, except train.seed and train.output
+    # All values of the first variant, as TOML by key, except train.seed and train.output.
     configuration: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -93,15 +93,15 @@ class Plan:
         return Path(self.config_file).stem
 
     def variants(self) -> list[Variant]:
-        """The cross product of the varied values, the last key fastest."""
+        """Returns the cross product of the varied values; the last key varies fastest."""
         choices = ([f"{one.key}={value}" for value in one.values] for one in self.vary)
         products = (list(settings) for settings in itertools.product(*choices))
         return [Variant(", ".join(one) or self.name, one) for one in products]
 
     def differences(self, now: Plan) -> list[str]:
-        """The differences of the plan `now`, as "KEY is A there and B here".
+        """Returns the differences between this plan and `now`, as "KEY is A there and B here".
 
-        Empty if it is equal, or equal with more seeds. Ignores `maths_threads`.
+        Empty if they are equal, or equal except for more seeds. Ignores `maths_threads`.
         """
 
         def compared(what: str, there: object, here: object) -> Iterator[str]:
@@ -130,11 +130,11 @@ State = Literal["waiting", "done", "failed"]  # waiting: not started, or started
 
 @dataclass
 class StudyRun:
-    """One training of a study."""
+    """One training run of a study."""
 
     variant: str
     seed: int
-    folder: str  # below the study's; contains the run's own folder
+    folder: str  # relative to the study's folder; contains the run's own folder
     state: State = "waiting"
     why: str = ""  # why it failed
 
@@ -161,11 +161,11 @@ class Study:
         return sum(run.state == state for run in self.runs)
 
     def output_file(self, run: StudyRun) -> Path:
-        """The file with the output of a run."""
+        """Returns the file with a run's output."""
         return self.folder / run.folder / "output.txt"
 
     def own_folder(self, run: StudyRun) -> Path | None:
-        """The newest run folder that `trainer run` created there, NAME-N; None if not found."""
+        """Returns the newest run folder that `trainer run` created, NAME-N; None if not found."""
         pattern = re.compile(re.escape(self.plan.name) + r"-([1-9][0-9]*)")
         found = {
             int(match[1]): file
@@ -205,7 +205,8 @@ class Study:
 
 
 def read_study(folder: Path) -> Study | None:
-    """Returns None if study.json is not found. Raises WrongUse if it is invalid."""
+    """Reads the study in a folder; None if study.json is not found. Raises WrongUse if it is
+    invalid."""
     file = folder / STUDY_FILE
     if not file.exists():
         return None
@@ -233,9 +234,9 @@ def read_study(folder: Path) -> Study | None:
 
 
 def _folder_names(plan: Plan) -> list[str]:
-    """Folders of the variants' runs, without the seed.
+    """Returns the folders of the variants' runs, without the seed.
 
-    Characters that a shell or a file system may not accept become dashes.
+    Characters that a shell or a file system may reject become dashes.
     """
     names = [
         re.sub(r"(^|-)?[^0-9A-Za-z.=_-]+", lambda m: "-" if m[1] is None else m[1], one.name)

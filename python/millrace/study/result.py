@@ -1,6 +1,6 @@
-"""The result of a study, as `--json` prints it: metrics of each variant, and differences.
+"""The result of a study, as printed by `--json`: metrics of each variant, and differences.
 
-Computed from the last detections of all finished runs and their validation annotations.
+It is computed from the last detections of all finished runs and their validation annotations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .bootstrap import ApDraws, bootstrap
 from .noise import ALPHA, Noise, moments
 from .plan import Study
 
-DRAWS = 1000  # the same as of `trainer coco-eval --versus`
+DRAWS = 1000  # as in `trainer coco-eval --versus`
 TYPES = {"bbox": "box", "segm": "mask"}
 Json = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Measured:
 
 
 def study_result(study: Study) -> Json:
-    """The result, with a sentence for each omission."""
+    """Returns the result, with a sentence for each omission."""
     with TemporaryDirectory(prefix="millrace-study-") as scratch:
         return _result(study, Path(scratch))
 
@@ -106,7 +106,8 @@ def _result(study: Study, scratch: Path) -> Json:
 
 
 def truth_of(run: Run, part: Path) -> Path:
-    """The annotation file of a run's evaluation; for a subset of a file, writes it to `part`."""
+    """Returns the annotation file for a run's evaluation; for a subset of a file, writes it to
+    `part`."""
     name, root = (at(run.config, "data", key) for key in ("val", "root"))
     if not name or not root:
         raise Failure("no validation split in the configuration (data.root, data.val)")
@@ -153,7 +154,7 @@ def same_truth(a: Path, b: Path) -> bool:
 
 
 def measure(run: Run, seed: int, detections: Path, truth: Path) -> tuple[Measured, int]:
-    """A run's metrics, and their number of images."""
+    """Returns a run's metrics and the number of evaluated images."""
     measured, images = Measured(seed, detections), 0
     for iou in TYPES:
         if iou == "segm" and not has_masks(run, detections):
@@ -168,7 +169,8 @@ def measure(run: Run, seed: int, detections: Path, truth: Path) -> tuple[Measure
 
 
 def has_masks(run: Run, detections: Path) -> bool:
-    """Returns whether a run's detections have masks; without any, whether masks were scored."""
+    """Returns whether a run's detections have masks; without detections, whether masks were
+    scored."""
     with detections.open("rb") as file:
         begin = file.read(1 << 20)
     if not begin.strip(b"[] \n"):
@@ -187,7 +189,7 @@ def coco_eval(truth: Path, detections: Path, iou: str, *more: str) -> Json:
 
 
 def figures(seeds: Sequence[Measured]) -> Json:
-    """The metrics that all seeds have, from 0 to 1."""
+    """Returns the metrics that all seeds have, from 0 to 1."""
     made = {}
     for name in seeds[0].stats if seeds else ():
         if not all(name in one.stats for one in seeds):
@@ -222,7 +224,7 @@ def compare(
         if not pairs or pairs[0][0].ap[iou].whole < 0:
             continue
         p = 1.0
-        if len(pairs) == 1:  # only the choice of images gives its variation
+        if len(pairs) == 1:  # only the choice of images causes variation
             one, other = pairs[0]
             versus = coco_eval(truth, one.detections, iou, "--versus", str(other.detections))
             p = versus["versus"]["p"]
@@ -235,7 +237,7 @@ def compare(
 def difference(
     variant: Sequence[ApDraws], first: Sequence[ApDraws], images: int, one_seed_p: float = 1
 ) -> Json:
-    """Compares two variants by AP of both by seed, in the same order."""
+    """Compares two variants by the AP of both for each seed, in the same order."""
     n = len(variant)
     by_seed = [one.whole - other.whole for one, other in zip(variant, first)]
     drawn = bootstrap(variant, first)
@@ -267,7 +269,7 @@ def difference(
 
 
 def sentence(it: Json, means: Sequence[float], noise: Noise, images: int) -> str:
-    """ "+0.52 AP (34.64 against 34.12) over 5 seeds, 95 % interval +0.11 .. +0.93, ..." """
+    """Returns "+0.52 AP (34.64 against 34.12) over 5 seeds, 95 % interval +0.11 .. +0.93, ..."."""
     seeds, size = counted(len(it["by_seed"]), "seed"), 100 * abs(it["difference"])
     p = "< 0.001" if it["p"] < 0.001 else f"= {it['p']:.3f}"
     text = (

@@ -11,7 +11,7 @@ from .result import TYPES, Json
 
 
 def duration_text(seconds: float) -> str:
-    """ "1:02:03", "2:03" or "3.2 s" """
+    """Returns a time such as "1:02:03", "2:03" or "3.2 s"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(math.floor(seconds + 0.5), 60)
@@ -72,13 +72,14 @@ def percent(share: Any) -> str:
 
 
 def title_of(figure: str) -> str:
-    """ "mask AP50" of "segm/AP50" """
+    """Returns the title of a metric: "mask AP50" for "segm/AP50"."""
     iou, _, name = figure.partition("/")
     return f"{TYPES[iou]} {name}"
 
 
 def outlook(only: Json) -> list[str]:
-    """The difference that another variant with the same number of seeds must have."""
+    """Returns the difference that another variant must have to be detected with the same number of
+    seeds."""
     ap = only["figures"].get("bbox/AP")
     if not ap or len(ap["values"]) < 2:
         return []

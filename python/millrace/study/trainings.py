@@ -1,4 +1,4 @@
-"""Runs the trainings of a study as child processes, `trainer run`."""
+"""Runs the training runs of a study as child processes, `trainer run`."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PR_SET_PDEATHSIG = 1
 
 
 class StopSignals:
-    """SIGINT, SIGTERM, SIGHUP and SIGUSR1 as a request to stop.
+    """Treats SIGINT, SIGTERM, SIGHUP and SIGUSR1 as requests to stop.
 
-    The first signal is recorded and a second one kills, except SIGHUP, which a closed terminal may
-    send more than once; if it is ignored (nohup), it stays ignored.
+    The first signal is recorded and a second signal kills this process, except SIGHUP, which a
+    closed terminal may send more than once; if SIGHUP is ignored (nohup), it stays ignored.
     """
 
     received = ""  # "SIGTERM"
@@ -60,7 +60,7 @@ def start(
     parent = os.getpid()
 
     def bind() -> None:
-        # The parent may have ended before prctl
+        # The parent may have ended before prctl.
         if LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL) != 0 or os.getppid() != parent:
             os._exit(127)
         os.setpgid(0, 0)
@@ -73,7 +73,7 @@ def start(
 
 
 def failure_of(program: subprocess.Popen[str]) -> str:
-    """ "exit code 3" or "signal 9 (Killed)"; empty on success."""
+    """Returns "exit code 3" or "signal 9 (Killed)"; empty on success."""
     code = program.returncode
     if code < 0:
         return f"signal {-code} ({signal.strsignal(-code)})"
@@ -81,7 +81,7 @@ def failure_of(program: subprocess.Popen[str]) -> str:
 
 
 def last_words(output: str) -> str:
-    """The error that a program printed, otherwise its last line."""
+    """Returns the error that a program printed, otherwise its last line."""
     lines = [line for line in output.splitlines() if line]
     errors = [line for line in lines if line.startswith("trainer: error: ")]
     return errors[-1].removeprefix("trainer: error: ") if errors else (lines or [""])[-1]
@@ -93,7 +93,8 @@ def with_settings(words: Sequence[str], *settings: Sequence[str]) -> list[str]:
 
 
 def complete_configuration(plan: Plan, variant: Variant) -> dict[str, str]:
-    """All values of a variant, as TOML by key. Raises WrongUse if `trainer config` fails."""
+    """Returns all values of a variant, as TOML by key. Raises WrongUse if `trainer config`
+    fails."""
     words = with_settings([trainer(), "config", plan.config_file], plan.settings, variant.settings)
     config = start(words, subprocess.PIPE, subprocess.PIPE)
     out, err = config.communicate()
@@ -114,7 +115,8 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Holds a lock, released when the process ends. Raises Failure if another process holds it."""
+    """Holds a lock, which is released when the process ends. Raises Failure if another process
+    holds it."""
     with file.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -124,7 +126,7 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def _holder(lock: int) -> str:
-    """ "process 1234 (trainer-torch)" if this machine lists it, otherwise "another process"."""
+    """Returns "process 1234 (trainer-torch)" if found on this machine, else "another process"."""
     inode = os.fstat(lock).st_ino
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
@@ -135,7 +137,7 @@ def _holder(lock: int) -> str:
 
 
 class Running:
-    """A training that has been started."""
+    """A training run that has been started."""
 
     def __init__(self, run: StudyRun, words: Sequence[str], output: Path) -> None:
         self.run = run
@@ -151,9 +153,9 @@ class Running:
 class Trainings:
     """Trains the unfinished runs, up to `jobs` at once, and keeps study.json up to date.
 
-    Started runs resume from their newest checkpoint, failed ones are retried. A run that fails
-    is logged with the end of its output, and the others continue. After a signal no run starts,
-    and running ones save their state and end. Children never outlive this process.
+    Started runs resume from their newest checkpoint, failed runs are retried. A run that fails is
+    logged with the end of its output, and the other runs continue. After a signal no run starts,
+    and runs in progress save their state and end. Children never outlive this process.
     """
 
     def __init__(self, study: Study, jobs: int, signals: StopSignals) -> None:
@@ -164,7 +166,7 @@ class Trainings:
         self.waiting: list[StudyRun] = []
         self.running: list[Running] = []
         self.took: list[float] = []  # seconds, of the runs that ended in this process
-        self.told = False  # the running trainings were asked to stop
+        self.told = False  # the runs in progress were requested to stop
 
     def run(self) -> None:
         for one in self.study.runs:
@@ -190,16 +192,17 @@ class Trainings:
                 time.sleep(NAP)
 
     def _has_ended(self, run: StudyRun) -> bool:
-        """Returns whether a run finished: all steps recorded, or stopped other than by a signal."""
+        """Returns whether the end of a run is recorded and was not caused by a signal."""
         own = self.study.own_folder(run)
         try:
             ended = read_run(own).ended() if own else None
-        except Failure:  # nothing recorded yet
+        except Failure:  # nothing is recorded yet
             return False
         return ended is not None and not str(ended.get("reason", "")).startswith("SIG")
 
     def _may_begin(self) -> bool:
-        """Lets a single run create a missing data set, rather than all of them at once."""
+        """Returns False while a single run creates a missing data set, so that not all runs create
+        it at once."""
         root = self.study.plan.configuration.get("data.root", "")[1:-1]
         return not self.running or not root or Path(root).exists()
 
@@ -216,7 +219,7 @@ class Trainings:
         make_folder(self.study.folder / run.folder)
         if own := self.study.own_folder(run):
             wait_until_free(own / "lock")
-            # A run that was killed before its first checkpoint restarts in the same folder
+            # A run that was killed before its first checkpoint restarts in the same folder.
             if not any((own / "checkpoints").glob("*")):
                 shutil.rmtree(own)
         self.running.append(Running(run, self._command(run), self.study.output_file(run)))
@@ -250,7 +253,7 @@ class Trainings:
                  len(self.study.runs), self._time_left())  # fmt: skip
 
     def _time_left(self) -> str:
-        """ ", about 1:20:00 left", estimated from the runs that ended in this process."""
+        """Returns ", about 1:20:00 left", estimated from the runs that ended in this process."""
         each = sum(self.took) / len(self.took)
         work = each * len(self.waiting) + sum(max(0, each - o.seconds()) for o in self.running)
         return f", about {duration_text(work / self.jobs)} left" if work > 0 else ""
@@ -269,10 +272,10 @@ class Trainings:
 
 
 def wait_until_free(lock: Path) -> None:
-    """Waits until no process trains in a run's folder.
+    """Waits until no process trains in a run folder.
 
-    The trainings of a killed study are killed with it, but may take a while to release their
-    memory. After a minute the next training reports the process.
+    The runs of a killed study are killed with it, but may take a while to release their memory. If
+    the wait exceeds a minute, the next run reports the process.
     """
     for _ in range(int(60 / NAP)):
         try:

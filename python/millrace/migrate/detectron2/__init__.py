@@ -1,4 +1,5 @@
-"""Recipes of detectron2 (https://github.com/facebookresearch/detectron2), version 2 of its keys."""
+"""Recipes of detectron2 (https://github.com/facebookresearch/detectron2), whose keys have version
+2."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def _read_model(t: Translation) -> None:
 
 
 def _read_data(t: Translation) -> int | None:
-    """Returns the number of images of the training split if detectron2 defines it."""
+    """Reads the data. Returns the number of images in the training split if detectron2 defines
+    it."""
     apply(t, table.LOADER, "DATALOADER.")
     for key in table.PROPOSAL_FILES:
         t.leave_out_rest(f"DATASETS.{key}", "proposals are always computed by the model")
@@ -68,7 +70,7 @@ def _read_data(t: Translation) -> int | None:
 
 
 def _read_optimizer(t: Translation, given_gpus: int | None) -> int:
-    """Returns the number of images of a step on all GPUs."""
+    """Reads the optimizer. Returns the number of images per step on all GPUs."""
     batch, world = t.read("SOLVER.IMS_PER_BATCH"), t.read("SOLVER.REFERENCE_WORLD_SIZE")
     images = batch.integer()
     gpus = given_gpus or max(1, world.integer())
@@ -104,7 +106,7 @@ def _read_schedule(t: Translation, epoch: EpochLength) -> None:
 
 
 def _note_rest(t: Translation, recipe: Value) -> None:
-    """Notes keys of the recipe that no rule has read."""
+    """Records the keys of the recipe that no rule has read."""
     known = default_tree()
     for path, reason in table.OTHER_MODELS.items():
         if recipe.at_path(path):

@@ -1,4 +1,4 @@
-"""Default values of detectron2's keys. Keys that only its other models read are listed in
+"""Default values of detectron2's keys. Keys that only detectron2's other models read are listed in
 table.py."""
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ _DEFAULTS: dict[str, object] = {
 
 
 def default_tree() -> Value:
-    """All keys that models of ours use."""
+    """Returns all keys that models in Millrace use."""
     tree = Value({}, PLACE)
     for path, value in _DEFAULTS.items():
         tree = with_path(tree, path, literal(value).at(PLACE))

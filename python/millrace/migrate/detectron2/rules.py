@@ -1,4 +1,4 @@
-"""Rules of detectron2's keys that need more than another name. They raise RecipeError, naming file
+"""Rules for those detectron2 keys that need more than renaming. They raise RecipeError, naming file
 and line, for values that no model here supports."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def norm(theirs: str, ours: str) -> Rule:
 
 
 def anchor_matching(ours: str) -> Rule:
-    """Sets the thresholds of background and foreground anchors."""
+    """Sets the IoU thresholds of background and foreground anchors."""
 
     def rule(t: Translation, at: str) -> None:
         iou = t.read(at + "IOU_THRESHOLDS")
@@ -45,7 +45,7 @@ def anchor_matching(ours: str) -> Rule:
 
 
 def box_loss(beta: str, ours: str) -> Rule:
-    """The box regression loss: its type, and beta of smooth L1."""
+    """Sets the box regression loss: its type, and beta of smooth L1."""
 
     def rule(t: Translation, at: str) -> None:
         kind = t.read(at + "BBOX_REG_LOSS_TYPE")
@@ -59,7 +59,8 @@ def box_loss(beta: str, ours: str) -> Rule:
 
 
 def is_on_c4(t: Translation) -> bool:
-    """Returns whether heads use the ResNet's map of stride 16, without a pyramid (Base-RCNN-C4)."""
+    """Returns whether the heads use the ResNet's feature map of stride 16, without a pyramid
+    (Base-RCNN-C4)."""
     return t.look("MODEL.BACKBONE.NAME").text() == "build_resnet_backbone"
 
 
@@ -102,7 +103,8 @@ def anchors(t: Translation, at: str) -> None:
 
 
 def regions(t: Translation, at: str) -> None:
-    """Sets the threshold of foreground regions and the weights of deltas, by stage of a cascade."""
+    """Sets the IoU threshold of foreground regions and the weights of box deltas, for each stage of
+    a cascade."""
     first = t.read(at + "ROI_HEADS.IOU_THRESHOLDS")
     if len(first.reals()) != 1:
         first.fail("expected one threshold, between background and foreground")
@@ -120,7 +122,7 @@ def regions(t: Translation, at: str) -> None:
 
 
 def box_layers(t: Translation, at: str) -> None:
-    """Sets the layers of a head on a pyramid; on C4 the head is the last stage of the ResNet."""
+    """Sets the layers of a head on a pyramid; with C4, the head is the last stage of the ResNet."""
     if is_on_c4(t):
         for key in ("NUM_CONV", "NUM_FC", "NORM", "CONV_DIM", "FC_DIM"):
             t.read(at + key)
@@ -154,14 +156,14 @@ def pooler_type(t: Translation, at: str) -> None:
 
 
 def mask_pooler(t: Translation, at: str) -> None:
-    """On C4 both heads use the regions of the box head."""
+    """With C4, both heads use the regions of the box head."""
     t.read(at + "ROI_MASK_HEAD.POOLER_RESOLUTION")
     head = "ROI_BOX_HEAD" if is_on_c4(t) else "ROI_MASK_HEAD"
     t.copy(f"{at}{head}.POOLER_RESOLUTION", "model.mask.pooler_resolution")
 
 
 def follows(theirs: str, leader: str) -> Rule:
-    """A key of the mask head that must equal another key."""
+    """Requires a key of the mask head to equal another key."""
 
     def rule(t: Translation, at: str) -> None:
         wanted = t.look(at + leader).need()
@@ -185,7 +187,7 @@ def resnet(t: Translation, at: str) -> None:
 
 
 def stride(t: Translation, at: str) -> None:
-    """Basic blocks have no 1x1 convolution to stride in."""
+    """Sets which convolution of a block has the stride; basic blocks have no 1x1 convolution."""
     t.read(at + "STRIDE_IN_1X1")
     if t.given("model.backbone.type") in ("resnet50", "resnet101"):
         t.copy(at + "STRIDE_IN_1X1", "model.backbone.stride_in_1x1")
@@ -207,7 +209,7 @@ def weights(t: Translation, at: str) -> None:
 
 
 def test_views(t: Translation, at: str) -> None:
-    """Test-time augmentation; the views then determine the sizes in evaluation."""
+    """Sets test-time augmentation, whose scales replace the image sizes in evaluation."""
     enabled, sizes = t.read(at + "ENABLED"), t.read(at + "MIN_SIZES")
     most, flip = t.read(at + "MAX_SIZE"), t.read(at + "FLIP")
     if not enabled.flag():
@@ -252,7 +254,7 @@ def image_sizes(t: Translation, at: str) -> None:
 
 
 def flip_and_crop(t: Translation, at: str) -> None:
-    """Writes out the stages if there is a crop or another flip."""
+    """Writes out the stages if there is a crop or a different kind of flip."""
     flip = t.read(at + "RANDOM_FLIP")
     direction = t.must(at + "RANDOM_FLIP", "horizontal", "vertical", "none")
     crop, kind = t.read(at + "CROP.ENABLED"), t.read(at + "CROP.TYPE")
@@ -303,8 +305,8 @@ def names(found: Found) -> list[str]:
 
 
 def _put_split(t: Translation, found: Found, role: str) -> None:
-    """Sets folder and split of a data set that detectron2 registers itself. Others are registered
-    by code."""
+    """Sets folder and split of a data set that detectron2 registers itself; other data sets are
+    registered by the user's code."""
     all_names = names(found)
     if not all_names:
         return

@@ -1,5 +1,4 @@
-"""Maps detectron2's keys to ours: a table for each part of a recipe, in the order in which they are
-read."""
+"""Maps detectron2's keys to ours: one table for each part of a recipe, in reading order."""
 
 from __future__ import annotations
 
@@ -184,7 +183,7 @@ SCHEDULE: list[Rule] = [
     expect("WARMUP_METHOD", "linear", "warm-up is linear"),
 ]
 
-# Read where the recipe itself sets the key.
+# Read only if the recipe itself sets the key.
 RUN_IF_SET: list[tuple[str, Rule]] = [
     ("SOLVER.CHECKPOINT_PERIOD", rules.every("SOLVER.CHECKPOINT_PERIOD", "callbacks.checkpoint")),
     ("TEST.EVAL_PERIOD", lambda t, at: rules.evaluation(t, "TEST.")),
@@ -209,7 +208,7 @@ RUN: list[Rule] = [
     ignore("TEST.PRECISE_BN.NUM_ITER"),
 ]
 
-# Keys that only its other models read; no effect on ours.
+# Keys that only detectron2's other models read; they have no effect on ours.
 OTHER_MODELS = {
     "MODEL.ROI_KEYPOINT_HEAD": "keypoints are not supported",
     "MODEL.SEM_SEG_HEAD": "semantic segmentation is not supported",

@@ -54,7 +54,7 @@ def _read_model(t: Translation, layout: Layout) -> None:
 
 
 def _note_rest(t: Translation, layout: Layout, recipe: Recipe) -> None:
-    """Notes keys that no rule has read."""
+    """Records the keys that no rule has read."""
     unknown = "no counterpart"
     for path in (layout.train_cfg, layout.test_cfg, "model"):
         t.leave_out_rest(path, unknown)
@@ -76,6 +76,7 @@ def _note_rest(t: Translation, layout: Layout, recipe: Recipe) -> None:
 
 
 def _is_class_check(hooks: Value) -> bool:
-    """Ignores NumClassCheckHook, in every recipe of 2.x; classes come from the data set."""
+    """Returns whether the only hook is NumClassCheckHook, which every 2.x recipe has; classes come
+    from the data set."""
     kind = hooks.at_path("0.type")
     return len(hooks.items) == 1 and kind is not None and kind.data == "NumClassCheckHook"

@@ -1,4 +1,4 @@
-"""The data of a recipe of MMDetection."""
+"""The data of an MMDetection recipe."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from millrace.migrate.values import plain, same
 
 @dataclass
 class TrainingData:
-    """Facts of the data that later parts need."""
+    """Properties of the data that later parts need."""
 
-    times: float = 1  # our epochs per epoch of theirs
+    times: float = 1  # our epochs per MMDetection epoch
     images_per_gpu: float = 2  # per step
     split: str = ""  # "train2017"; empty if the layout is not ours
 
     def repeated(self) -> str:
-        """The text for a comment; empty if not repeated."""
+        """Returns the text for a comment; empty if the data set is not repeated."""
         return "" if self.times == 1 else f"x {plain(self.times)} by RepeatDataset"
 
 
@@ -59,7 +59,7 @@ def read_data(t: Translation, layout: Layout) -> TrainingData:
 
 
 def _unwrapped(t: Translation, path: str, data: TrainingData) -> str:
-    """The path of the data set within its wrappers."""
+    """Returns the path of the data set within its wrappers."""
     for _ in range(5):
         if not t.look(f"{path}.dataset"):
             break
@@ -135,7 +135,7 @@ def _read_loaders(t: Translation, layout: Layout, inner: str) -> None:
 
 
 def _expect_same_test(t: Translation, layout: Layout) -> None:
-    """Evaluation has one split and one set of sizes."""
+    """Evaluation supports only one split and one set of sizes."""
     for key in ("test_mode", "backend_args", "metainfo", "classes"):
         t.read(f"{layout.val_set}.{key}")
     t.leave_out_rest(layout.val_set, "no counterpart in evaluation")

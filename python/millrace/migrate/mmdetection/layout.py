@@ -1,4 +1,4 @@
-"""Paths of the same keys in MMDetection 2.x and 3.x."""
+"""The paths of equivalent keys in MMDetection 2.x and 3.x."""
 
 from __future__ import annotations
 

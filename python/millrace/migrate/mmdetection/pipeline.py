@@ -1,4 +1,4 @@
-"""MMDetection's pipelines: lists of transforms of an image."""
+"""MMDetection's pipelines: lists of image transforms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _RATIO = "images keep their aspect ratio"
 
 
 def read_pipelines(t: Translation, train: str, test: str) -> str:
-    """Translates the pipelines of training and of evaluation into the sizes and flips of [data], or
-    into [[data.stages]] if these do not suffice. Returns the path of `Normalize` (2.x), or ""."""
+    """Translates the training and evaluation pipelines into the sizes and flips of [data], or into
+    [[data.stages]] if these do not suffice. Returns the path of `Normalize` (2.x), or ""."""
     pipelines = _Pipelines(t)
     for path, kind in pipelines.steps(train):
         pipelines.read_training(path, kind)
@@ -30,7 +30,7 @@ def read_pipelines(t: Translation, train: str, test: str) -> str:
 
 @dataclass
 class _Scales:
-    """"scale" of 3.x, "img_scale" of 2.x: pairs of (long, short) sides, in any order."""
+    """"scale" in 3.x, "img_scale" in 2.x: pairs of long and short side, in either order."""
 
     origin: Found
     shorts: list[float] = field(default_factory=list)
@@ -42,7 +42,7 @@ class _Pipelines:
         self.normalize = ""
         self.needs_stages = False
         self._t = t
-        self._order: list[str] = []  # of the steps that are stages here
+        self._order: list[str] = []  # order of the steps that are stages here
         self._jitter, self._range = Found(""), Found("")
         self._crop, self._flip = Found(""), Found("")
         self._crop_kind = ""
@@ -50,7 +50,7 @@ class _Pipelines:
         self._train = _Scales(Found(""))
 
     def steps(self, path: str) -> list[tuple[str, str]]:
-        """Path and type of each."""
+        """Returns the path and type of each step."""
         found = self._t.look(path)
         steps = []
         for index in range(len(found.items()) if found else 0):
@@ -128,7 +128,7 @@ class _Pipelines:
             t.leave_out(scales.origin, "the longer side has one limit; the first is used")
         t.put("data.short_side", scales.shorts, scales.origin)
         t.put("data.max_side", scales.longs[0], scales.origin)
-        # 2.x chooses from a range unless it is told to choose among values.
+        # 2.x chooses from a range unless it is configured to choose among values.
         chooses = kind == "Resize" and not (mode and mode.text() == "value")
         if len(scales.shorts) == 2 and (kind == "RandomResize" or chooses):
             t.put("data.short_side_range", True, mode or scales.origin)
@@ -177,7 +177,8 @@ class _Pipelines:
         self._t.leave_out_rest(path, _UNKNOWN)
 
     def put_stages(self) -> None:
-        """Writes stages in order. A jitter followed by a crop of its size is large_scale_jitter."""
+        """Writes the stages in order. A jitter followed by a crop of the same size is
+        large_scale_jitter."""
         stages = [stage("read", _USUAL), stage("decode", _USUAL)]
         for kind in self._order:
             if kind == "jitter":
@@ -223,7 +224,7 @@ class _Pipelines:
         elif kind == "Resize":
             self._put_test_sizes(self._scales_of(path), path)
         else:
-            self._t.read(path)  # loads, normalises, packs, as in training
+            self._t.read(path)  # loading, normalisation and packing as in training
 
     def _put_test_sizes(self, scales: _Scales, path: str) -> None:
         self._t.expect(f"{path}.keep_ratio", True, _RATIO)
@@ -235,7 +236,7 @@ class _Pipelines:
             self._t.put("data.test_max_side", scales.longs[0], scales.origin)
 
     def _read_test_views(self, path: str) -> None:
-        """Test-time augmentation of 2.x: one or several scales, flipped or not."""
+        """Reads test-time augmentation in 2.x: one or several scales, flipped or not."""
         scales = self._scales_of(path)
         flip, *_ = self._read_keys(path, "flip", "transforms", "flip_direction")
         if flip and flip.flag():

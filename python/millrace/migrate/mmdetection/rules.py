@@ -1,5 +1,5 @@
-"""Rules of MMDetection's models that need more than another name. They raise RecipeError, naming
-file and line, for values that no model here supports."""
+"""Rules for those MMDetection model keys that need more than renaming. They raise RecipeError,
+naming file and line, for values that no model here supports."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from millrace.migrate.values import same
 
 HEAD = "model.roi_head"
 
-# Norms of necks and heads.
+# Norms in necks and heads.
 NORMS = {"GN": "gn", "BN": "bn", "SyncBN": "sync_bn"}
 
-# Files behind the names of weights that its recipes start from.
+# The files for the names of weights from which MMDetection's recipes start.
 _TORCH = "https://download.pytorch.org/models/"
 _MM = "https://download.openmmlab.com/pretrain/third_party/"
 WEIGHTS = {
@@ -39,7 +39,7 @@ def has_masks(t: Translation) -> bool:
 
 
 def trains_norms(t: Translation) -> bool:
-    """Returns whether norms of the model are trained. REQUIRES: the model has been read."""
+    """Returns whether the model's norms are trained. REQUIRES: the model has been read."""
     grad = t.look("model.backbone.norm_cfg.requires_grad")
     norms = [t.given(f"model.{part}.norm") for part in ("fpn", "head", "box")]
     if has_masks(t):
@@ -60,7 +60,7 @@ def model_type(t: Translation, at: str) -> None:
 
 
 def pixels(order: str) -> Rule:
-    """Sets mean, std and order of channels from the preprocessor (3.x) or `Normalize` (2.x)."""
+    """Sets mean, std and channel order from the preprocessor (3.x) or `Normalize` (2.x)."""
 
     def rule(t: Translation, at: str) -> None:
         above = t.look(at.removesuffix("."))
@@ -83,7 +83,7 @@ def pixels(order: str) -> Rule:
 
 
 def norm(ours: str) -> Rule:
-    """Returns the norm of a part, "none" without norm_cfg."""
+    """Sets the norm of a part; "none" without norm_cfg."""
 
     def rule(t: Translation, at: str) -> None:
         found = t.read(at + "norm_cfg")
@@ -137,7 +137,7 @@ def backbone_norm(t: Translation, at: str) -> None:
 
 
 def stride(t: Translation, at: str) -> None:
-    """Basic blocks have no 1x1 convolution to stride in."""
+    """Sets which convolution of a block has the stride; basic blocks have no 1x1 convolution."""
     style = t.read(at + "style")
     caffe = bool(style) and style.text() == "caffe"
     if t.look(at + "depth").integer() < 50:
@@ -172,7 +172,7 @@ def neck(t: Translation, at: str) -> None:
 
 
 def extra_levels(t: Translation, at: str) -> None:
-    """P6 and P7 of a RetinaNet have weights."""
+    """P6 and P7 of RetinaNet are computed by layers with weights."""
     extra = t.read(at + "add_extra_convs")
     if t.given("model.type") != "retinanet":
         t.leave_out(extra, "P6 of a two-stage detector is pooled from P5")
@@ -186,7 +186,7 @@ def extra_levels(t: Translation, at: str) -> None:
 
 
 def channels(theirs: str, reason: str) -> Rule:
-    """Expects the number of channels of the pyramid."""
+    """Requires the number of channels of the pyramid."""
 
     def rule(t: Translation, at: str) -> None:
         t.expect(at + theirs, t.look("model.neck.out_channels").need(), reason)
@@ -217,7 +217,7 @@ def anchors(t: Translation, at: str) -> None:
 
 
 def coder(reason: str) -> Rule:
-    """Reads the coder of a head whose deltas are not scaled."""
+    """Reads the box coder of a head whose deltas are not scaled."""
 
     def rule(t: Translation, at: str) -> None:
         if _coder_weights(t, at) != [1] * 4:
@@ -227,7 +227,7 @@ def coder(reason: str) -> Rule:
 
 
 def _coder_weights(t: Translation, at: str) -> list[float]:
-    """Weights of dx dy dw dh: the reciprocals of target_stds."""
+    """Returns the weights of dx dy dw dh: the reciprocals of target_stds."""
     t.expect(at + "type", "DeltaXYWHBBoxCoder", "boxes are encoded as dx dy dw dh")
     t.expect(at + "target_means", [0.0] * 4, "means are 0")
     t.expect(at + "clip_border", True, "boxes are clipped to the image")
@@ -240,13 +240,13 @@ def _coder_weights(t: Translation, at: str) -> list[float]:
 
 
 def _whole_if_near(value: float) -> float:
-    """The reciprocal, so that 1 / 0.1 is exactly 10."""
+    """Rounds a reciprocal that is almost an integer, so that 1 / 0.1 is exactly 10."""
     near = math.floor(min(value, 1e15) + 0.5)
     return float(near) if abs(value - near) < 1e-9 else value
 
 
 def box_loss(ours: str) -> Rule:
-    """Reads the `loss_bbox` of a head. The RPN does not support GIoU."""
+    """Reads a head's `loss_bbox`. The RPN does not support GIoU."""
     giou = ours != "model.rpn"
 
     def rule(t: Translation, at: str) -> None:
@@ -274,7 +274,7 @@ def box_loss(ours: str) -> Rule:
 
 
 def two_thresholds(ours: str) -> Rule:
-    """Reads an assigner of anchors."""
+    """Reads the assigner of anchors."""
 
     def rule(t: Translation, at: str) -> None:
         t.copy(at + "pos_iou_thr", f"{ours}.fg_iou_thresh")
@@ -291,7 +291,7 @@ def best_anchor(t: Translation, at: str) -> None:
 
 
 def one_threshold(t: Translation, at: str) -> None:
-    """Reads an assigner of regions."""
+    """Reads the assigner of regions."""
     low, high = t.read(at + "neg_iou_thr"), t.read(at + "pos_iou_thr")
     if not high:
         t.look(HEAD).fail(f"{at}pos_iou_thr not found")
@@ -304,7 +304,7 @@ def one_threshold(t: Translation, at: str) -> None:
 
 
 def same_nms(t: Translation, at: str) -> None:
-    """The NMS threshold of proposals in detection, which must equal that of training."""
+    """Reads the NMS threshold of proposals in detection, which must equal that in training."""
     found = t.read_any(at + "nms.iou_threshold", at + "nms_thr")
     if found and t.given("model.rpn.nms_thresh") != found.real():
         t.leave_out(found, "training and detection use the same threshold, model.rpn.nms_thresh")
@@ -335,7 +335,7 @@ def detections(t: Translation, at: str) -> None:
 
 
 def box_heads(rows: list[Rule], first: list[Rule], alike: tuple[str, ...]) -> Rule:
-    """The box head, or the box heads of a cascade, which must agree in the keys `alike`."""
+    """Reads the box head, or the box heads of a cascade, which must agree in the keys `alike`."""
 
     def rule(t: Translation, at: str) -> None:
         paths = _stages(t, at + "bbox_head")
@@ -364,7 +364,7 @@ def is_cascade(t: Translation) -> bool:
 
 
 def _stages(t: Translation, path: str) -> list[str]:
-    """The paths of a cascade's heads, or of the single head."""
+    """Returns the paths of a cascade's heads, or of the single head."""
     found = t.look(path)
     is_list = bool(found) and found.is_list()
     count = len(found.items()) if is_list else 1
@@ -398,7 +398,7 @@ def box_layers(t: Translation, at: str) -> None:
 
 
 def mask_pooler(t: Translation, at: str) -> None:
-    """The mask head's pooler must equal that of the box head."""
+    """Requires the mask head's pooler to equal that of the box head."""
     samples = t.read_any(at + "sampling_ratio", at + "sample_num")
     for mine, key in ((samples, "sampling_ratio"), (t.read(at + "aligned"), "aligned")):
         other = t.look(f"{HEAD}.bbox_roi_extractor.roi_layer.{key}")
@@ -423,7 +423,7 @@ def mask_heads(t: Translation, at: str) -> None:
 
 
 def mask_norm(t: Translation, at: str) -> None:
-    """The mask head's norm, which must be the pyramid's."""
+    """Requires the mask head's norm to equal the pyramid's."""
     found = t.read(at + "norm_cfg")
     name = NORMS.get(t.text_or(at + "norm_cfg.type", "")) if found else "none"
     if name is None:
@@ -434,7 +434,8 @@ def mask_norm(t: Translation, at: str) -> None:
 
 
 def region_training(rows: list[Rule], sampler: list[Rule]) -> Rule:
-    """Reads the sampling of the single stage, or of each of a cascade, which must be equal."""
+    """Reads the sampling of the single stage, or of all stages of a cascade, which must be
+    equal."""
 
     def rule(t: Translation, at: str) -> None:
         count = len(_stages(t, f"{HEAD}.bbox_head"))

@@ -1,5 +1,5 @@
-"""Maps MMDetection's keys to ours: a table for each part of a recipe, in the order in which they
-are read. Data and training are in data.py and training.py, where most keys need arithmetic."""
+"""Maps MMDetection's keys to ours: one table for each part of a recipe, in reading order. Data and
+training are in data.py and training.py, where most keys need arithmetic."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ RPN_HEAD: list[Rule] = [
     always("model.rpn.loss_normalizer", "sampled", "normaliser of MMDetection's RPN losses"),
 ]  # fmt: skip
 
-# Keys of a training configuration without an effect.
+# Keys of a training configuration that have no effect.
 DEBUG: list[Rule] = [ignore("debug"), expect("pos_weight", -1, NO_LOSS_WEIGHTS)]
 
 ASSIGNER: list[Rule] = [
@@ -155,7 +155,7 @@ RCNN_DETECTION: list[Rule] = [
     expect("rcnn.mask_thr_binary", 0.5, "the mask threshold is 0.5"),
 ]
 
-# Keys in which all stages of a cascade must agree; the first decides.
+# Keys in which all stages of a cascade must agree; the first stage's value is used.
 _ALIKE = (
     "type",
     "fc_out_channels",
@@ -180,7 +180,7 @@ BOX_HEAD: list[Rule] = [
             expect("loss_cls.type", "CrossEntropyLoss", SOFTMAX),
             expect("loss_cls.use_sigmoid", False, SOFTMAX),
             expect("loss_cls.loss_weight", 1.0, NO_LOSS_WEIGHTS),
-            ignore("reg_decoded_bbox"),  # goes with its loss
+            ignore("reg_decoded_bbox"),  # is read with the loss
         ],
         [rules.box_layers, part("loss_bbox.", [rules.box_loss("model.box")])],
         _ALIKE,
@@ -214,25 +214,25 @@ MASK_HEAD: list[Rule] = [
     always("model.mask.init_std", 0.0, "He initialisation, as of FCNMaskHead's predictor"),
 ]  # fmt: skip
 
-# Steps of a pipeline that Millrace always does.
+# Pipeline steps that Millrace always performs.
 PLAIN_STEPS = """LoadImageFromFile DefaultFormatBundle Collect PackDetInputs ImageToTensor ToTensor
     DefaultFormat FilterAnnotations""".split()
 
-# Keys of a loader that affect only how it runs.
+# Loader keys that affect only how the loader runs.
 LOADER = """num_workers persistent_workers workers_per_gpu drop_last sampler pin_memory
     collate_fn""".split()
 
-# Keys of how MMDetection runs, without an effect on the training.
+# Keys for how MMDetection runs, without an effect on training results.
 RUNNING = """default_scope env_cfg vis_backends visualizer log_processor log_level dist_params
     opencv_num_threads mp_start_method find_unused_parameters cudnn_benchmark gpu_ids device resume
     resume_from launcher val_cfg test_cfg""".split()
 
-# Keys of which only some members are translated.
+# Keys whose members are only partly translated.
 REST = """default_hooks checkpoint_config evaluation optimizer optimizer_config optim_wrapper fp16
     lr_config runner train_cfg auto_scale_lr log_config custom_imports tta_model
     tta_pipeline""".split()
 
-# Other names at the top of a recipe that MMDetection itself reads.
+# Other top-level names that MMDetection itself reads.
 KNOWN = """model train_dataloader val_dataloader test_dataloader val_evaluator test_evaluator
     param_scheduler custom_hooks load_from data workflow total_epochs work_dir seed
     randomness""".split()

@@ -1,5 +1,4 @@
-"""Reads how a recipe of MMDetection trains: optimizer, learning rate, and what runs between
-steps."""
+"""Reads how an MMDetection recipe trains: optimizer, learning rate, and what runs between steps."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from millrace.migrate.toml import Setting
 from millrace.migrate.translation import Found, Translation, number
 from millrace.migrate.values import plain
 
-USUAL_GPUS = 8  # GPUs of MMDetection's recipes
+USUAL_GPUS = 8  # number of GPUs that MMDetection's recipes assume
 
 _SCHEDULES = "schedule.type must be step, cosine, poly, exponential or constant"
 _FALLS = "the learning rate decays to 0"
@@ -19,8 +18,8 @@ _FALLS = "the learning rate decays to 0"
 def read_optimizer(
     t: Translation, images_per_gpu: float, trains_norms: bool, gpus: int | None
 ) -> float:
-    """`gpus`: number of GPUs of the recipe; None = from the recipe. Returns the images of a step on
-    all of them."""
+    """`gpus`: number of GPUs for the recipe; None = from the recipe. Returns the number of images
+    per step on all GPUs."""
     path = "optim_wrapper.optimizer" if t.look("optim_wrapper") else "optimizer"
     kind = t.read(f"{path}.type")
     name = kind.text() if kind else "SGD"
@@ -76,7 +75,7 @@ def _read_decay(t: Translation, path: str, trains_norms: bool) -> None:
 
 
 def _read_groups(t: Translation, path: str, decay: float) -> None:
-    """Reads rules by name. `decay`: weight decay of all other parameters."""
+    """Reads rules by parameter name. `decay`: weight decay of all other parameters."""
     rules = t.look(path)
     groups = []
     for name, rule in rules.need().members.items() if rules else ():
@@ -100,7 +99,8 @@ def _read_groups(t: Translation, path: str, decay: float) -> None:
 
 
 def _read_batch(t: Translation, images_per_gpu: float, given_gpus: int | None) -> float:
-    """Sets the batch size of the learning rate. Returns the images of a step."""
+    """Sets the batch size to which the learning rate refers. Returns the number of images per
+    step."""
     base = t.read("auto_scale_lr.base_batch_size")
     t.read("auto_scale_lr.enable")
     if base and given_gpus is None:
@@ -135,7 +135,8 @@ def _read_precision(t: Translation) -> None:
 def read_schedule(
     t: Translation, layout: Layout, data: TrainingData, epoch: EpochLength
 ) -> bool:
-    """Reads the length of the training and the learning rate. Returns whether they count steps."""
+    """Reads the length of training and the learning rate. Returns whether they are given in
+    steps."""
     by_steps = _read_length(t, layout, data, epoch)
     if t.look("param_scheduler"):
         _read_schedulers(t, data, epoch)
@@ -160,7 +161,7 @@ def _read_length(t: Translation, layout: Layout, data: TrainingData, epoch: Epoc
 
 
 def _read_schedulers(t: Translation, data: TrainingData, epoch: EpochLength) -> None:
-    """3.x: a list of schedulers, each from `begin` to `end`."""
+    """Reads the schedulers of 3.x: a list, each from `begin` to `end`."""
     found = t.look("param_scheduler")
     paths = ["param_scheduler"]
     if found.is_list():
@@ -197,7 +198,7 @@ def _read_schedulers(t: Translation, data: TrainingData, epoch: EpochLength) -> 
 def _read_lr_config(
     t: Translation, by_steps: bool, data: TrainingData, epoch: EpochLength
 ) -> None:
-    """2.x: a single dict."""
+    """Reads the schedule of 2.x: a single dict."""
     path = "lr_config"
     if not t.look(path):
         return
@@ -251,7 +252,7 @@ def _put_poly(t: Translation, path: str, kind: Found) -> None:
 def _read_milestones(
     t: Translation, path: str, by_epoch: bool, end: Found, data: TrainingData, epoch: EpochLength
 ) -> None:
-    """`end`: end of the scheduler, if set."""
+    """Reads the milestones. `end`: end of the scheduler, if set."""
     found = t.read(path)
     if not found:
         return
@@ -270,7 +271,7 @@ def _read_milestones(
 
 
 def read_run(t: Translation, data: TrainingData, by_steps: bool) -> None:
-    """Evaluations, checkpoints, logs."""
+    """Reads evaluations, checkpoints and logs."""
     interval = t.read_any("train_cfg.val_interval", "evaluation.interval")
     t.read("evaluation.metric")
     if interval:
