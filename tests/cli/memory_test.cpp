@@ -13,7 +13,7 @@ class Memory : public Trainer {
   }
 };
 
-TEST_F(Memory, WarnsAboutLargestBatchIfItCannotFit) {
+TEST_F(Memory, WarnsIfLargestBatchCannotFit) {
   const auto data = make_data();
   const Limited memory(RLIMIT_DATA, rlim_t{3} << 29);
   // With this seed, the batch gets the smaller of the two sizes, so the step itself fits.

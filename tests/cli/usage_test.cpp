@@ -1,4 +1,4 @@
-// Help texts of the command line and messages for wrong usage.
+// Help text of the command line, and messages for wrong usage.
 #include <map>
 #include <set>
 

@@ -78,7 +78,7 @@ TEST_F(SameBytesAlways, AreWrittenForEveryOptimizerAndPrecision) {
   expect_same({"configs/maskrcnn.toml", on_samples({"train.micro_batch=2"})}, {2});
 }
 
-TEST_F(SameBytesAlways, AreWrittenAfterFiftyStepsOnRealPhotos) {
+TEST_F(SameBytesAlways, AreWrittenForRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   expect_same(photos(), {2, 4, 8});

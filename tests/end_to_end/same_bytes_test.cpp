@@ -7,7 +7,7 @@
 namespace millrace::testing {
 namespace {
 
-TEST_F(SameBytes, AreWrittenByOneTwoAndFourRanks) {
+TEST_F(SameBytes, AreWrittenByAnyRankCount) {
   make_data();
   expect_same({"configs/maskrcnn.toml",
                on_samples({"model.backbone.width=16", "model.test.score_thresh=0.001"})},
@@ -16,7 +16,7 @@ TEST_F(SameBytes, AreWrittenByOneTwoAndFourRanks) {
 
 /// A run evaluates and records metrics after its last step. Here it does so after every step, so
 /// that stopping early changes nothing.
-TEST_F(SameBytes, AreWrittenIfRankCountChangesOnResume) {
+TEST_F(SameBytes, AreWrittenIfRankCountChanges) {
   make_data();
   Recipe recipe{
       "configs/retinanet.toml",

@@ -32,7 +32,7 @@ class ServedTraining : public Training {
   }
 };
 
-TEST_F(ServedTraining, EndsWithSameWeightsIfServersAreKilled) {
+TEST_F(ServedTraining, WritesSameWeightsIfServersAreKilled) {
   const auto here = successful(trainer(run_into("here")));
   ASSERT_FALSE(last_weights(in_folder("here")).empty());
 

@@ -59,7 +59,7 @@ def take():
         flow.next()
     except RuntimeError as error:
         assert "closed" in str(error)
-for _ in range(6):  # any of them may want the interpreter last
+for _ in range(6):  # any of these threads may need the interpreter last
     threading.Thread(target=take, daemon=True).start()
 time.sleep(0.1)
 print(held.shape[0])

@@ -126,7 +126,7 @@ def test_returns_same_result_after_kills(studies: Studies) -> None:
     killed = studies.stopped(signal.SIGKILL, "optimizer.lr=0.05-seed-1", "killed", TWO_BY_TWO)
     assert killed.returncode == -signal.SIGKILL
     own = studies.folder / "killed" / "optimizer.lr=0.05-seed-1" / "exp-1"
-    assert comes_to(lambda: is_free(own / "lock")), "the training outlives its study"
+    assert comes_to(lambda: is_free(own / "lock")), "the run outlives its study"
     assert 1 <= studies.done("killed") < 4
 
     told = studies.stopped(signal.SIGTERM, "optimizer.lr=0.01-seed-2", "killed", TWO_BY_TWO)

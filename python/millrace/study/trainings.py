@@ -1,4 +1,4 @@
-"""Runs the training runs of a study as child processes, `trainer run`."""
+"""Trains the runs of a study in child processes (`trainer run`)."""
 
 from __future__ import annotations
 

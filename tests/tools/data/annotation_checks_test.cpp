@@ -182,7 +182,7 @@ TEST_F(AnnotationChecks, KeepsValidRecords) {
   EXPECT_EQ(objects_, 204U - 29 - 57);
 }
 
-TEST_F(AnnotationChecks, ReportsErrorsIfAndOnlyIfReaderFails) {
+TEST_F(AnnotationChecks, AgreesWithReaderAboutErrors) {
   const auto whole = json_.dump();
   Rng rng{7};
   int refused = 0;

@@ -52,7 +52,7 @@ TEST(ChooseSplit, KeepsGroupsWhole) {
   }
 }
 
-TEST(ChooseSplit, PutsClassesOfTwoGroupsInBothSplits) {
+TEST(ChooseSplit, SplitsClassesThatOccurInTwoGroups) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto images = made_up(60, 8, seed);
     const auto choice = choose_split(images, 8, .2, 1);

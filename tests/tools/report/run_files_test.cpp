@@ -48,7 +48,7 @@ TEST(RunFiles, ReportsLockedRunAsTraining) {
   EXPECT_THAT(run.log_end, HasSubstr("no memory is left"));
 }
 
-TEST(RunFiles, AddRemarksForDamagedOrMissingFiles) {
+TEST(RunFiles, AddsRemarksForDamagedFiles) {
   const RunFolders folders;
   const auto folder = folders.make_run("a-1");
   for (const char* name : {"record.json", "config.toml"}) {
