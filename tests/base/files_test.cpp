@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
         static_cast<void (*)(const fs::path&, std::string_view)>(write_file_atomically), replace),
     [](const auto& way) { return way.index == 0 ? "WriteFileAtomically" : "ReplaceFile"; });
 
-TEST(FullDisk, IsReportedWithBytesNeeded) {
+TEST(FullDisk, IsReportedWithRequiredBytes) {
   const std::string bytes(3 << 20, 'x');
   EXPECT_THAT(testing::message_of([&] { write_file_atomically("/dev/full", bytes); }),
               ::testing::AllOf(::testing::HasSubstr("/dev/full"), ::testing::HasSubstr("3 MiB")));

@@ -1,6 +1,6 @@
 // Prints the peak speed of this machine as JSON, from a large matrix product and from z = x + 2 y
-// over vectors of 64 MiB, which exceed every cache. `trainer bench model --work` reports which
-// fraction of it operators reach.
+// over vectors of 64 MiB, which exceed every cache. `trainer bench model --work` reports the
+// fraction of this speed that operators reach.
 //
 //   bench_peaks [cpu|cuda] [THREADS]
 #include <ATen/Parallel.h>

@@ -52,7 +52,7 @@ class LearningDetector : public LineDetector {
 
 std::unique_ptr<Detector> quick_detector() { return std::make_unique<LearningDetector>(); }
 
-/// Returns a detector whose evaluations take longer than several steps, for a varying time.
+/// Returns a slow detector: an evaluation takes longer than several steps, by a varying amount.
 std::unique_ptr<Detector> slow_detector() {
   return std::make_unique<LearningDetector>([calls = 0]() mutable {
     std::this_thread::sleep_for(std::chrono::milliseconds(calls++ % 7));
@@ -172,7 +172,7 @@ TEST(EvaluationModes, ProduceSameResults) {
 TEST(EvaluationModes, PublishScoresBeforeNextEvaluation) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
-    // step at publication, step of the evaluation
+    // Pairs of the step at publication and the step of the evaluation.
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     auto run = training(scratch / mode, mode);
     run.make_model = quick_detector;

@@ -1,4 +1,4 @@
-// Runs on every rank: decisions at step boundaries and evaluations by all ranks together.
+// Runs on every rank. Tests decisions at step boundaries and evaluations by all ranks together.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -311,7 +311,7 @@ TEST(Ranks, EvaluateEquallyInAllModes) {
   }
 }
 
-TEST(Ranks, StopTogetherAtTargets) {
+TEST(Ranks, StopTogetherIfTargetsAreReached) {
   const Scratch scratch;
   auto run =
       training(scratch / "run", {{"evaluate", "every = '1 epoch'\ntargets = { 'bbox/AP' = 0.01 }"},

@@ -30,7 +30,7 @@ inline const Declared kUsual = {
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-/// Creates the callbacks from these tables, as a configuration does.
+/// Creates the callbacks that these tables declare, as if they came from a configuration.
 inline CallbackList made(const Declared& declared) {
   Recipe recipe;
   for (const auto& [name, toml] : declared) {

@@ -136,14 +136,14 @@ TEST_F(AnnotationCache, IsRebuiltIfDamaged) {
   const auto file = cached();
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
-    // replaces the file, since readers may have mapped the old one
+    // Replaces the file, since readers may have mapped the old one.
     fs::rename(scratch_.file("damaged", damaged), file);
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told,
                 AllOf(HasSubstr("warning "), HasSubstr(file.string() + "; "), HasSubstr(why)));
-    // the second line names the new cache
+    // The second line names the new cache.
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
     EXPECT_TRUE(read_file(file) == whole);
   };

@@ -164,7 +164,7 @@ TEST(Comparison, FlipsSignIfResultsAreSwapped) {
   EXPECT_EQ(there.p, back.p);
 }
 
-/// Returns images with one object and one detection each.
+/// Returns a result set of images with one object and one detection each.
 ResultSet one_object_each(int images) {
   ResultSet set(images, 1);
   for (int i = 1; i <= images; ++i) {
@@ -174,8 +174,8 @@ ResultSet one_object_each(int images) {
   return set;
 }
 
-// One result contains every object, the other contains no detections. With randomly swapped images,
-// the difference is 1 or -1 only if all coin tosses are equal.
+// One result detects every object, the other detects none. The test swaps the two results of each
+// image by a coin toss, so the difference is 1 or -1 only if all tosses are equal.
 TEST(Comparison, IsSignificantForManyImages) {
   const ResultSet many = one_object_each(20);  // probability 2 in 2^20: in none of the 200 draws
   const Comparison sure = compared(many, many.found, {});

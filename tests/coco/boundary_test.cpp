@@ -83,7 +83,7 @@ TEST(BoundaryAp, UsesSmallerOfMaskAndBoundaryIou) {
 }
 
 TEST(BoundaryAp, UsesMaskIouForCrowds) {
-  // A detection in the middle of a crowd, far from its outline.
+  // The detection is in the middle of the crowd, far from the crowd's outline.
   const Rectangle crowd{100, 100, 200, 200}, inside{150, 150, 60, 60};
   EXPECT_GT(ap_of(crowd, inside, IouType::boundary, /*crowd=*/true), .99);
   EXPECT_LT(ap_of(crowd, inside, IouType::boundary), .6);

@@ -97,7 +97,7 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
 }
 
 // pycocotools overwrites 'ignore' with 'iscrowd'.
-TEST(Evaluate, CountsObjectsMarkedIgnore) {
+TEST(Evaluate, CountsObjectsMarkedAsIgnored) {
   auto set = row_of(3);
   const std::vector found = {on(set.annotations[0], .9), on(set.annotations[1], .9)};
   const auto expected = evaluate(set, found, {});

@@ -109,7 +109,7 @@ TEST(Evaluator, CountsUnknownCategories) {
   EXPECT_EQ(other.result().unknown_categories, 2);
 }
 
-TEST(Evaluator, RejectsWrongImages) {
+TEST(Evaluator, RejectsUnknownAndRepeatedImages) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {});
   const auto told = [&](std::int64_t image, const std::vector<Detection>& found = {}) {

@@ -43,7 +43,7 @@ std::string message_of(std::string_view counts, std::uint32_t height, std::uint3
   return millrace::testing::message_of([&] { decode_counts(counts, height, width); });
 }
 
-TEST(Masks, EncodeByColumnZerosFirst) {
+TEST(Masks, EncodeColumnMajorZerosFirst) {
   const std::uint8_t bitmap[] = {0, 1, 1,   //
                                  1, 1, 0};  //
   EXPECT_THAT(encode(bitmap, 2, 3).counts, ElementsAre(1, 4, 1));
@@ -51,7 +51,7 @@ TEST(Masks, EncodeByColumnZerosFirst) {
       << "an empty background run comes first";
 }
 
-TEST(Masks, DecodeWhatTheyEncode) {
+TEST(Masks, RoundTripThroughEncoding) {
   for (const auto& c : random_cases()) {
     const Rle mask = encode(c.bitmap.data(), c.height, c.width);
     EXPECT_EQ(bitmap_of(mask), c.bitmap);

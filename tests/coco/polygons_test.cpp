@@ -1,4 +1,4 @@
-// Polygons are rasterised as pycocotools does, in an image and in a box.
+// Polygons are rasterised as in pycocotools, in an image and in a box.
 #include <gtest/gtest.h>
 
 #include <fstream>

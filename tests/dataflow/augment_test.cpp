@@ -434,7 +434,7 @@ constexpr const char* kEverything = R"(stages = [
     { type = "fixed_size_crop", width = 80, height = 64 },
     { type = "group_by_aspect_ratio" }, { type = "pad" } ])";
 
-TEST(Augmentations, GiveSameBytesForAnyThreadCount) {
+TEST(Augmentations, ProduceSameBytesForAnyThreadCount) {
   TinyCoco options(20);
   const auto stages = tables_of(kEverything);
   const auto given = [&](int threads) {

@@ -221,7 +221,7 @@ TEST(CacheStage, DetectsChangedStagesFilesAndAnnotations) {
   scene.expect_made(1, scene.data);
 }
 
-TEST(CacheStage, KeepsOnlyWhatFits) {
+TEST(CacheStage, KeepsOnlyImagesThatFit) {
   const TinyCoco files(400);  // about 8 kB of pixels each
   DataOptions data = files;
   data.threads = 1;

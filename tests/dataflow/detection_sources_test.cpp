@@ -147,7 +147,7 @@ TEST(DeclaredSources, ReadFolderWithoutAnnotations) {
       HasSubstr("test.toml:1:12: source 'folder' "));
 }
 
-TEST(FakeSource, GivesSameBytesForAnyThreadCount) {
+TEST(FakeSource, YieldsSameBytesForAnyThreadCount) {
   auto data = no_disk();
   const auto source =
       open(data,

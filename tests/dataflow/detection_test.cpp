@@ -43,12 +43,12 @@ std::vector<std::uint64_t> digests_by_any_threads(DataOptions options, std::uint
   return expected;
 }
 
-TEST(TrainFlow, GivesSameBytesForAnyThreadCount) {
+TEST(TrainFlow, YieldsSameBytesForAnyThreadCount) {
   const TinyCoco data(20);
   EXPECT_NE(digests_by_any_threads(data), digests_by_any_threads(data, /*seed=*/2));
 }
 
-TEST(TrainFlow, GivesSamePhotosForAnyThreadCount) {
+TEST(TrainFlow, YieldsSamePhotosForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   digests_by_any_threads(coco_mini());
 }
@@ -341,7 +341,7 @@ TEST(TrainFlow, FiltersEmptyImagesByDefault) {
   EXPECT_EQ(train_flow(options)->epoch_size(), 10);
 }
 
-TEST(EvalFlow, GivesEachImageOnceInOrder) {
+TEST(EvalFlow, YieldsEachImageOnceInOrder) {
   TinyCoco options(11);
   options.test_batch_size = 2;
   const auto flow = start_eval_flow(options, open_split(options, options.val));

@@ -66,8 +66,8 @@ TEST(Endurance, LeavesNoThreadOrOpenFile) {
   EXPECT_LE(entries("/proc/self/task"), 9 + kSanitizerThreads);
 }
 
-/// Runs a flow with `groups` groups of `size` samples with each of the smallest valid limits of
-/// samples in flight, and expects smaller limits to be rejected.
+/// Runs a flow of `groups` groups of `size` samples with the four smallest valid limits on samples
+/// in flight. Expects smaller limits to be rejected.
 void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads) {
   const auto number = [](std::int64_t n, Rng& rng) {
     usleep(static_cast<useconds_t>(rng.below(30)));

@@ -186,7 +186,7 @@ TEST(DecodeRgb, MatchesRecordedOpenCvPixels) {
   });
 }
 
-TEST(DecodeRgb, GivesSamePixelsInAllThreads) {
+TEST(DecodeRgb, ReturnsSamePixelsInAllThreads) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i)

@@ -300,7 +300,7 @@ TEST(RecordStore, RejectsOtherVersionsAndFiles) {
   flip_bit(header, 8, 2);
   EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("version 6 "),
                                              HasSubstr("versions 2 and 3")));
-  // version 1, whose records are in an LMDB file
+  // Version 1 has its records in an LMDB file.
   for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
   EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr("version 1 "), HasSubstr("pack it again")));

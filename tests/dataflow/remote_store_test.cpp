@@ -91,7 +91,7 @@ struct Served : Stored {
   }
 };
 
-TEST(RemoteStore, GivesSameBatchesForAnyThreadCount) {
+TEST(RemoteStore, YieldsSameBatchesForAnyThreadCount) {
   MILLRACE_NEEDS_PYTHON("http.server");
   for (const std::uint64_t shard_bytes : {0, 8192}) {
     const Served store(shard_bytes);

@@ -102,7 +102,7 @@ class Together {
 const FlowOptions kEndless{
     .seed = 5, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap, .threads = 2};
 
-TEST(Share, GivesSameStepsForAnyRankCount) {
+TEST(Share, YieldsSameStepsForAnyRankCount) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     auto options = kEndless;
     options.threads = static_cast<int>(ranks);
@@ -168,7 +168,7 @@ TEST(Share, ResumesWithDifferentStepSize) {
   EXPECT_THAT(seen, AllOf(SizeIs(200), Each(Pair(_, 3))));
 }
 
-TEST(Share, GivesEachSampleOncePerEpoch) {
+TEST(Share, YieldsEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap})
     for (const auto ranks : kRanks) {
       std::map<std::int64_t, int> seen;
@@ -185,7 +185,7 @@ TEST(Share, GivesEachSampleOncePerEpoch) {
     }
 }
 
-TEST(Share, GivesNoBatchBeyondLastGroup) {
+TEST(Share, YieldsNoBatchBeyondLastGroup) {
   const auto start = [](std::int64_t rank) {
     return from(Numbers{10}).group(2).start({.rank = rank, .ranks = 4, .threads = 2});
   };
@@ -449,7 +449,7 @@ auto train_flows(const DataOptions& options, const Cursor& start = {}) {
   };
 }
 
-TEST(TrainFlow, GivesSameStepsForAnyRankCount) {
+TEST(TrainFlow, YieldsSameStepsForAnyRankCount) {
   TinyCoco options(50);
   options.batch_size = kStep;
   const auto start = train_flows(options);
@@ -469,7 +469,7 @@ TEST(TrainFlow, GivesSameStepsForAnyRankCount) {
   }
 }
 
-TEST(TrainFlow, GivesSamePhotosForAnyRankCount) {
+TEST(TrainFlow, YieldsSamePhotosForAnyRankCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   auto options = coco_mini({120, 200}, 300);
   options.batch_size = 4;

@@ -108,7 +108,7 @@ inline std::unique_ptr<DataFlow<Batch>> train_flow(const DataOptions& options,
   return start_train_flow(options, stages, open_train_data(options, {}), seed, share, start);
 }
 
-/// Returns the tables of a TOML list: "stages = [ { type = 'read' }, ... ]".
+/// Parses a TOML list, "stages = [ { type = 'read' }, ... ]", and returns its tables.
 inline std::vector<Config> tables_of(const std::string& toml) {
   return std::get<Config::Array>(parse_config(toml, "test.toml").table().front().second.data);
 }

@@ -146,7 +146,8 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
       4.0 *
       static_cast<double>(session.make_detector(data.classes)->parameters().trainable_count());
   const int most = arguments.ranks.back();
-  // Equal for every number of ranks; otherwise a single rank would have all cores.
+  // Runs with any number of ranks use as many threads per rank; a single rank must not use all
+  // cores.
   const auto threads = recipe.train.threads > 0 ? static_cast<int>(recipe.train.threads)
                                                 : std::max(1, static_cast<int>(parts.cores) / most);
   parts.threads = threads;

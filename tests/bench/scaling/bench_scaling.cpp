@@ -1,11 +1,11 @@
-// Predicts training on 1 to 512 GPUs from measured parts: docs/scaling.md.
+// Predicts the speed of training on 1 to 512 GPUs from measured times: docs/scaling.md.
 //
 //   bench_scaling                     compares the model with published results and prints a table
 //                                     for a machine
-//   bench_scaling --image-ms 30 ...   prints the same table for other parts
-//   bench_scaling --gradients CONFIG  prints the parts of a configuration's model that need no GPU:
-//                                     bytes of the gradients, and when they are ready in the
-//                                     backward pass of a step on this machine
+//   bench_scaling --image-ms 30 ...   prints the same table for other values
+//   bench_scaling --gradients CONFIG  prints what can be measured without a GPU: the bytes of a
+//                                     model's gradients, and when they are ready in the backward
+//                                     pass of a step on this machine
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -35,7 +35,7 @@ struct Grain {
 };
 using Sack = std::vector<Grain>;
 
-/// Takes a random time, so that a flow that does not restore the order fails.
+/// Sleeps for a random time, so that a flow that does not restore the order fails the test.
 Grain roll(std::int64_t number, Rng& rng) {
   const Grain grain{number, rng()};
   std::this_thread::sleep_for(std::chrono::microseconds(rng.below(200)));
@@ -80,7 +80,7 @@ std::size_t threads_alive() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST(Engine, GivesSameItemsForAnyThreadCount) {
+TEST(Engine, YieldsSameItemsForAnyThreadCount) {
   for (const auto on_error : {OnError::skip, OnError::replace}) {
     FlowOptions options{.seed = 7,
                         .shuffle = {true},
@@ -98,7 +98,7 @@ TEST(Engine, GivesSameItemsForAnyThreadCount) {
   }
 }
 
-TEST(Engine, GivesEachSampleOncePerEpoch) {
+TEST(Engine, YieldsEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap}) {
     const auto all = drain(*mill({.seed = 3, .shuffle = {true}, .epochs = 3, .partial = partial}));
     EXPECT_THAT(numbers(all), UnorderedElementsAreArray(count_to(53, 3)));
@@ -140,7 +140,7 @@ TEST(Engine, EndsForRankWithoutSamples) {
 
 struct Resume : ::testing::TestWithParam<std::tuple<Partial, std::int64_t>> {};
 
-TEST_P(Resume, GivesSameRemainderAfterEveryBatch) {
+TEST_P(Resume, YieldsSameRemainderAfterEveryBatch) {
   const auto [partial, ranks] = GetParam();
   FlowOptions options{.seed = 11,
                       .shuffle = {true},

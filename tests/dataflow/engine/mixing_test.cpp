@@ -62,7 +62,7 @@ TEST(Filter, FillsBatchesAcrossEpochs) {
   EXPECT_THAT(flow->next()->value, SizeIs(16));
 }
 
-TEST(Mix, GivesSameItemsForAnyThreadCount) {
+TEST(Mix, YieldsSameItemsForAnyThreadCount) {
   const auto start = [](int threads, Cursor cursor) {
     return from(Numbers{40})
         .map("blend", blend)
@@ -314,7 +314,7 @@ TEST(Tickets, AllowOneGroupAboveMemoryLimit) {
   EXPECT_THAT(drain(*flow), Each(SizeIs(8)));
 }
 
-TEST(Tickets, NeverStarveAGroup) {
+TEST(Tickets, NeverStarveGroups) {
   const auto flow = from(Numbers{64})
                         .group_by([](std::int64_t n) { return std::size_t(n % 4); }, 4, 8)
                         .start({.shuffle = {true}, .epochs = 8, .in_flight_bytes = 1});

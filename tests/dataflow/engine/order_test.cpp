@@ -44,7 +44,7 @@ TEST(Order, RoundsRepeatsUpOrDown) {
     EXPECT_NEAR(total[i] / double{kEpochs}, repeats[i], 0.05) << "sample " << i;
 }
 
-TEST(Order, GivesRepeatedSamplesDistinctRandomStreams) {
+TEST(Order, AssignsDistinctRandomStreamsToRepeats) {
   const Order order(2, {3, 2}, 9, {true});
   std::set<std::uint64_t> streams;
   for (std::int64_t place = 0; place < order.size(); ++place)

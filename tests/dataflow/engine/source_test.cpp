@@ -69,7 +69,7 @@ TEST(Concat, KeepsRepeatsOfEachSource) {
               ElementsAre(3, 3, 1));
 }
 
-TEST(Mix, GivesEachSourceItsShare) {
+TEST(Mix, DrawsFromSourcesByWeight) {
   const std::vector<double> weights = {0.5, 0.3, 0, 2.7};
   const auto mixed = mix<std::int64_t>(
       {numbers(7), numbers(400, 1000), numbers(50, 2000), numbers(90, 3000)}, weights);
@@ -151,7 +151,7 @@ TEST(RepeatFactor, MatchesLvisFormula) {
   EXPECT_THROW(repeat_factor(numbers(4), 0, of), std::invalid_argument);
 }
 
-TEST(Source, GivesSameItemsForAnyThreadCount) {
+TEST(Source, YieldsSameItemsForAnyThreadCount) {
   const auto source = fixed_size(
       mix<std::int64_t>(
           {concat<std::int64_t>({numbers(20), numbers(9, 100)}), repeat(numbers(5, 200), 3)},

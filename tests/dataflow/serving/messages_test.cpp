@@ -113,7 +113,7 @@ TEST(ServingMessages, RejectRandomBytesAndOlderVersions) {
   auto older = encode(Ping{});
   older[10] = 1;  // version byte, after the list header and the name
   EXPECT_THAT(rejection(older), ::testing::HasSubstr("protocol than 2"));
-  // A message whose body declares 4 GB but is missing must not allocate them.
+  // Decoding must not allocate 4 GB if a message declares a body of 4 GB that is missing.
   EXPECT_THAT(rejection("\x94\xa8millrace\x01\xcf" + std::string(8, 'x') + "\xc6\xff\xff\xff\xff"),
               ::testing::HasSubstr("truncated"));
 }

@@ -137,7 +137,7 @@ TEST(Serving, ReportsFailureInOrder) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Serving, KeepsServerMemoryDuringPause) {
+TEST(Serving, BoundsServerMemoryDuringPause) {
   const Sockets sockets;
   const Making making{.side = 600};  // 2 MB per batch
   const ServerProcess server(sockets.endpoint(0), making);
