@@ -146,8 +146,7 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
       4.0 *
       static_cast<double>(session.make_detector(data.classes)->parameters().trainable_count());
   const int most = arguments.ranks.back();
-  // Runs with any number of ranks use as many threads per rank; a single rank must not use all
-  // cores.
+  // Equal for every number of ranks, so that a single rank does not use all cores.
   const auto threads = recipe.train.threads > 0 ? static_cast<int>(recipe.train.threads)
                                                 : std::max(1, static_cast<int>(parts.cores) / most);
   parts.threads = threads;
