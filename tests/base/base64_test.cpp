@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-TEST(Base64, DecodesWhatItEncodes) {
+TEST(Base64, RoundTrips) {
   std::string bytes;
   for (int i = 0; i < 40; ++i) {
     EXPECT_EQ(from_base64(to_base64(bytes)), bytes);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::comes_to;
 
-TEST(ChildProcess, ReportsHowItEnded) {
+TEST(ChildProcess, ReportsExitCodeOrSignal) {
   for (const auto& [command, failure] : std::map<std::string, std::string>{
            {"true", ""}, {"exit 3", "exit code 3"}, {"kill -9 $$", "signal 9"}}) {
     ChildProcess child(command, {});
@@ -27,7 +27,7 @@ TEST(ChildProcess, KeepsBeginningOfOutput) {
   ChildProcess child("echo out; echo err >&2; cat; yes | head -c 100000", {});
   ASSERT_TRUE(comes_to([&] { return child.has_ended(); }));
   const auto said = child.output();
-  EXPECT_EQ(said.substr(0, 10), "out\nerr\ny\n") << "and there is nothing to read";
+  EXPECT_EQ(said.substr(0, 10), "out\nerr\ny\n") << "standard input must be empty";
   EXPECT_EQ(said.size(), std::size_t{64} << 10);
 }
 
@@ -44,7 +44,7 @@ pid_t read_id(const std::filesystem::path& file) {
   return id;
 }
 
-TEST(ChildProcess, KillsWholeGroupThatIgnoresSigterm) {
+TEST(ChildProcess, KillsProcessGroupThatIgnoresSigterm) {
   const testing::Scratch scratch;
   for (const std::string hint : {"", "trap '' TERM; "}) {
     const auto file = scratch.file("id", "");

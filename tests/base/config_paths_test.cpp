@@ -13,19 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(NamedPath, IsRelativeToTheSettingFile) {
+TEST(NamedPath, IsRelativeToConfigFile) {
   const Config value("../photos", {"/home/me/configs/a.toml", 3, 1});
   EXPECT_EQ(named_path(value), "/home/me/photos");
   EXPECT_EQ(named_path(Config("photos", {"configs/a.toml", 3, 1})),
             fs::current_path() / "configs/photos");
 }
 
-TEST(NamedPath, IsRelativeToCurrentFolderWithoutFile) {
+TEST(NamedPath, IsRelativeToCurrentFolderOtherwise) {
   for (const auto* source : {"--set data.root", "default"})
     EXPECT_EQ(named_path(Config("photos", {source, 0, 0})), fs::current_path() / "photos");
 }
 
-TEST(MakePathAbsolute, KeepsNonLocalPaths) {
+TEST(MakePathAbsolute, KeepsEmptyAbsoluteAndRemotePaths) {
   for (const std::string text : {"", "s3://bucket/folder", "/photos"}) {
     Config value(text, {"configs/a.toml", 3, 1});
     make_path_absolute(value);

@@ -40,7 +40,7 @@ TEST_F(ConfigFiles, InheritsValuesAndKeepsOrigins) {
   EXPECT_EQ(std::get<std::string>(config.section("model").find("type")->data), "retinanet");
 }
 
-TEST_F(ConfigFiles, AddsTablesWithPlacesToInheritedList) {
+TEST_F(ConfigFiles, ExtendsInheritedListWithPositionedTables) {
   write("base.toml", "stages = [{ type = 'read' }]\n");
   write("middle.toml", "base = 'base.toml'\n[[stages]]\ntype = 'flip'\nafter = 'read'\n");
   const auto file =
@@ -58,20 +58,20 @@ TEST_F(ConfigFiles, AddsTablesWithPlacesToInheritedList) {
             "[{ type = \"read\" }, { type = \"crop\", after = \"read\" }]");
 }
 
-TEST_F(ConfigFiles, RejectsCircularBases) {
+TEST_F(ConfigFiles, RejectsCyclicInheritance) {
   write("a.toml", "base = \"b.toml\"\n");
   const auto file = write("b.toml", "base = \"a.toml\"\n");
   EXPECT_THAT(message_of(file), HasSubstr("inherits from itself"));
 }
 
-TEST_F(ConfigFiles, ReportsMissingBaseWithItsPlace) {
+TEST_F(ConfigFiles, ReportsLocationOfMissingBase) {
   write("middle.toml", "\nbase = \"nosuch.toml\"\n");
   const auto file = write("own.toml", "base = \"middle.toml\"\n");
   EXPECT_THAT(message_of(file),
               AllOf(HasSubstr("middle.toml:2:8: base: "), HasSubstr("nosuch.toml")));
 }
 
-TEST_F(ConfigFiles, UnsetRemovesKeysOfBase) {
+TEST_F(ConfigFiles, UnsetRemovesInheritedKeys) {
   write("base.toml", "[callbacks.pictures]\nevery = '1 step'\n[train]\nseed = 1\nepochs = 12\n");
   const auto file = write("own.toml",
                           "base = 'base.toml'\nunset = ['callbacks.pictures', 'train.seed']\n"
@@ -100,14 +100,14 @@ TEST_F(ConfigFiles, RejectsUnsetOfUnknownKeys) {
               AllOf(HasSubstr("alone.toml:1:9: unset"), HasSubstr("`base`")));
 }
 
-/// Returns "a.a.a" with `levels` levels.
+/// Returns a key of `levels` levels, such as "a.a.a" for 3.
 std::string deep_key(int levels) {
   std::string key = "a";
   for (int i = 1; i < levels; ++i) key += ".a";
   return key;
 }
 
-TEST_F(ConfigFiles, RejectsTooDeepNesting) {
+TEST_F(ConfigFiles, RejectsExcessiveNesting) {
   const auto many = deep_key(30000), few = deep_key(60);
   const auto repeated = [](const std::string& part, int times) {
     std::string text;
@@ -143,12 +143,12 @@ TEST(Config, ReportsLineOfSyntaxError) {
       HasSubstr("my.toml:2:"));
 }
 
-TEST_F(ConfigFiles, RejectsOverrideWithoutKey) {
+TEST_F(ConfigFiles, RejectsMalformedOverrides) {
   for (const auto* text : {"=1", "train.seed", ".a=1", "a..b=1"})
     EXPECT_THAT(message_of(write("empty.toml", ""), {text}), HasSubstr("--set")) << text;
 }
 
-TEST(Config, PrintsTomlThatParsesBackEqual) {
+TEST(Config, RoundTripsThroughToml) {
   const std::string text =
       "a = 1\nb = 0.1\nc = \"x \\\"y\\\" \\n\"\nd = [1, 2]\n[t]\ne = true\n[[t.list]]\nf = "
       "1e-5\n[[t.list]]\nf = 2.0\n";
@@ -159,7 +159,7 @@ TEST(Config, PrintsTomlThatParsesBackEqual) {
   EXPECT_THAT(once, HasSubstr("[[t.list]]\nf = 1e-05\n"));
 }
 
-TEST(Config, OmitsValuesThatFollowAnotherKey) {
+TEST(Config, OmitsValuesDerivedFromOtherKeys) {
   auto table = parse_config("a = 1\nb = 2\n", "c.toml");
   table.find("b")->follows = true;
   table.find("b")->origin = {"t.c"};

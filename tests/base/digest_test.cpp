@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-TEST(Digest, MatchesXxh3OnAnyProcessor) {
+TEST(Digest, MatchesXxh3ForAnySize) {
   std::vector<std::uint8_t> bytes(100'000);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 31 >> 3);
   for (const std::size_t size : {0, 1, 240, 241, 4095, 4096, 4097, 99'999, 100'000})

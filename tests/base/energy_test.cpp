@@ -1,4 +1,4 @@
-// Energy counters in the layout of Linux, in a temporary folder.
+// Reads energy counters in a temporary folder with the layout of /sys/class/powercap.
 #include "millrace/base/process/energy.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class Energy : public ::testing::Test {
 TEST_F(Energy, SumsPackagesSinceConstruction) {
   add_package("intel-rapl:0", 4e6);
   add_package("intel-rapl:1", 1e6);
-  add_package("intel-rapl:0:0", 3e6);  // a part of package 0
+  add_package("intel-rapl:0:0", 3e6);  // a subzone of package 0
   EnergyMeter meter(root_);
   EXPECT_DOUBLE_EQ(meter.joules().value(), 0);
   add_package("intel-rapl:0", 6e6);
@@ -49,10 +49,10 @@ TEST_F(Energy, SurvivesCounterOverflow) {
   EXPECT_DOUBLE_EQ(meter.joules().value(), 2);
 }
 
-TEST_F(Energy, IsUnknownWithoutReadableCounter) {
+TEST_F(Energy, IsUnknownIfCounterIsMissing) {
   EXPECT_FALSE(EnergyMeter(root_).joules());
   add_package("intel-rapl:0", 1e6);
-  // a package without a counter: the sum would be incomplete
+  // Package 1 has no counter, so the sum would be incomplete.
   fs::create_directories(root_ / "intel-rapl:1");
   EXPECT_FALSE(EnergyMeter(root_).joules());
 }

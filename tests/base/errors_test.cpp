@@ -16,11 +16,11 @@ using ::testing::ThrowsMessage;
 
 const ComponentName kOwn{"callback", "hello"}, kOfPlugin{"callback", "hello", "hello.so"};
 
-TEST(Blaming, ReturnsResultOfWork) {
+TEST(WithComponentName, ReturnsResultOfWork) {
   EXPECT_EQ(with_component_name(kOwn, "describe", [] { return 7; }), 7);
 }
 
-TEST(Blaming, PrependsComponentAndPlace) {
+TEST(WithComponentName, PrependsComponentAndFunction) {
   const auto fails = [] { throw std::out_of_range("too far"); };
   EXPECT_THAT([&] { with_component_name(kOwn, "after_step", fails); },
               ThrowsMessage<Error>("callback 'hello' failed in after_step: too far"));
@@ -28,13 +28,13 @@ TEST(Blaming, PrependsComponentAndPlace) {
               ThrowsMessage<Error>("callback 'hello' of hello.so failed in after_step: too far"));
 }
 
-TEST(Blaming, NamesComponentForNonExceptions) {
+TEST(WithComponentName, NamesComponentIfIntegerIsThrown) {
   EXPECT_THAT([] { with_component_name(kOwn, "describe", [] { throw 7; }); },
               ThrowsMessage<Error>(AllOf(StartsWith("callback 'hello' failed in describe: "),
                                          HasSubstr("std::exception"))));
 }
 
-TEST(Blaming, KeepsConfigErrorAndAddsPlugin) {
+TEST(WithComponentName, AddsPluginToConfigError) {
   const auto refuses = [] { throw ConfigError("a.toml:3:1: no such key"); };
   EXPECT_THAT([&] { with_component_name(kOwn, "create", refuses); },
               ThrowsMessage<ConfigError>("a.toml:3:1: no such key"));
@@ -42,19 +42,19 @@ TEST(Blaming, KeepsConfigErrorAndAddsPlugin) {
               ThrowsMessage<ConfigError>("callback 'hello' of hello.so: a.toml:3:1: no such key"));
 }
 
-TEST(Sentence, OmitsStackOfLibtorch) {
+TEST(Sentence, OmitsLibtorchStackTrace) {
   const std::string stack =
       "\nException raised from index_select_out_cpu_ at Indexing.cpp:1 (most recent call first):\n"
       "frame #0: c10::Error::Error\nframe #1: <unknown function>\n";
   EXPECT_EQ(sentence_of("index out of range in self" + stack), "index out of range in self");
-  EXPECT_EQ(sentence_of("two lines\nof one's own"), "two lines\nof one's own");
+  EXPECT_EQ(sentence_of("two lines\nwithout a stack"), "two lines\nwithout a stack");
   const auto of_cuda = sentence_of(
       "CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in the manual\n"
       "For debugging consider passing CUDA_LAUNCH_BLOCKING=1\n" +
       stack);
   EXPECT_TRUE(of_cuda.starts_with("CUDA error: device-side assert triggered ("));
   EXPECT_EQ(of_cuda.find('\n'), of_cuda.npos);
-  EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "passed on";
+  EXPECT_EQ(sentence_of(of_cuda), of_cuda) << "a shortened message must not change";
   EXPECT_THAT(
       [&] {
         with_component_name(kOwn, "before_step", [&] { throw std::logic_error("bad" + stack); });
@@ -62,7 +62,7 @@ TEST(Sentence, OmitsStackOfLibtorch) {
       ThrowsMessage<Error>("callback 'hello' failed in before_step: bad"));
 }
 
-TEST(Sentence, StatesFailedAllocationsInBytes) {
+TEST(Sentence, ReportsSizeOfFailedAllocation) {
   const auto said = sentence_of(
       "detect: [enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
       "memory: you tried to allocate 3145728 bytes. Error code 12 (Cannot allocate memory)\n"
@@ -71,10 +71,10 @@ TEST(Sentence, StatesFailedAllocationsInBytes) {
   EXPECT_EQ(sentence_of(std::bad_alloc().what()), "out of memory");
 }
 
-TEST(Sentence, OmitsTagsOfJsonLibrary) {
+TEST(Sentence, OmitsJsonLibraryTags) {
   EXPECT_EQ(sentence_of("a.json: [json.exception.parse_error.101] parse error at line 1"),
             "a.json: parse error at line 1");
-  const std::string cut = "'[json.exception.parse_error";  // quoted text without an end
+  const std::string cut = "'[json.exception.parse_error";  // a tag that is cut off
   EXPECT_EQ(sentence_of(cut), cut);
 }
 

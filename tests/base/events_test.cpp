@@ -1,4 +1,5 @@
-// The recent events of a process can be read at any time and are written to a file when it dies.
+// The recent events of a process can be read at any time and are written to a file when the process
+// dies.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +35,7 @@ std::vector<EventRecord> all_events() {
   return all;
 }
 
-/// Returns the events with this name, in order of storage.
+/// Returns the events with this name, oldest first.
 std::vector<EventRecord> events_called(std::string_view name) {
   auto all = all_events();
   std::erase_if(all, [&](const auto& event) { return event.name.data() != name; });
@@ -51,7 +52,7 @@ json written(std::string_view name) {
   return found;
 }
 
-TEST(Events, KeepsLastThousand) {
+TEST(EventRing, KeepsLastThousandPerKind) {
   for (int i = 0; i < 1500; ++i) Event(EventKind::stage, "many", "photo.jpg", i);
   const auto many = events_called("many");
   ASSERT_EQ(many.size(), EventRing::kKept);
@@ -59,29 +60,29 @@ TEST(Events, KeepsLastThousand) {
     EXPECT_EQ(many[i].number, static_cast<std::int64_t>(500 + i));
 }
 
-TEST(Events, KeepsOtherKindsDespiteManyStages) {
+TEST(EventRing, KeepsEachKindSeparately) {
   Event(EventKind::exchange, "agreement", "step 6", 5);
   for (int i = 0; i < 1500; ++i) Event(EventKind::stage, "crowd", "", i);
   ASSERT_EQ(events_called("agreement").size(), 1U);
   EXPECT_STREQ(events_called("agreement")[0].detail.data(), "step 6");
 }
 
-TEST(Events, ReportsOpenEventUntilItEnds) {
+TEST(EventRing, ReportsOpenEventUntilItEnds) {
   {
     const Event open(EventKind::callback, "goes on", "trigger");
     EXPECT_EQ(written("goes on").at("ph"), "B");
     EXPECT_GE(written("goes on").at("args").at("goes_on_us"), 0);
     for (int i = 0; i < 3000; ++i) Event(EventKind::data, "later");
-    EXPECT_EQ(events_called("goes on").size(), 1U) << "later ones do not push it out";
+    EXPECT_EQ(events_called("goes on").size(), 1U) << "later events must not evict an open event";
   }
   ASSERT_EQ(events_called("goes on").size(), 1U);
   EXPECT_EQ(written("goes on").at("ph"), "X");
   EXPECT_GT(written("goes on").at("dur"), 0);
   for (int i = 0; i < 100; ++i) const Event brief(EventKind::callback, "brief");
-  EXPECT_LT(events_called("brief").size(), 100U) << "hooks that do nothing are not kept";
+  EXPECT_LT(events_called("brief").size(), 100U) << "very short hooks must not all be recorded";
 }
 
-TEST(Events, RecordsExcessOpenEventsWhenTheyEnd) {
+TEST(EventRing, RecordsExcessOpenEventsWhenTheyEnd) {
   std::vector<std::unique_ptr<Event>> open;
   for (std::size_t i = 0; i < EventRing::kMostOpen + 10; ++i)
     open.push_back(std::make_unique<Event>(EventKind::data, "at once"));
@@ -90,7 +91,7 @@ TEST(Events, RecordsExcessOpenEventsWhenTheyEnd) {
   EXPECT_EQ(events_called("at once").size(), EventRing::kMostOpen + 10);
 }
 
-TEST(Events, ReadsWholeRecordsDuringWrites) {
+TEST(EventRing, ReadsCompleteRecordsDuringWrites) {
   std::atomic<bool> stop = false;
   std::vector<std::thread> writers;
   for (int t = 0; t < 4; ++t)
@@ -111,7 +112,7 @@ TEST(Events, ReadsWholeRecordsDuringWrites) {
   for (auto& writer : writers) writer.join();
 }
 
-TEST(Events, EscapesNamesInJson) {
+TEST(EventRing, EscapesNamesInJson) {
   Event(EventKind::file, "odd", "a\"b\\c\n\x80\xff caf\xc3\xa9 \xed\xa0\x80.jpg").set_bytes(12);
   EXPECT_EQ(written("odd").at("args").at("detail"), "a\"b\\c??? caf\u00e9 ???.jpg");
   EXPECT_EQ(written("odd").at("args").at("bytes"), 12);
@@ -128,7 +129,7 @@ TEST(Events, EscapesNamesInJson) {
   EXPECT_TRUE(begin.starts_with("images 1, 2") && begin.ends_with("~")) << begin;
 }
 
-TEST(Events, CallsWatcherAtBeginAndEnd) {
+TEST(EventRing, CallsWatcherAtBeginAndEnd) {
   static std::vector<std::string> seen;
   static constexpr EventWatcher kWatcher{
       [](const EventRecord& event) {
@@ -143,7 +144,7 @@ TEST(Events, CallsWatcherAtBeginAndEnd) {
   EXPECT_THAT(seen, ::testing::ElementsAre("watched", "end of 1"));
 }
 
-struct LastEventsOf : ::testing::Test {
+struct RecentEvents : ::testing::Test {
   Scratch folder_;
   std::filesystem::path file_ = folder_ / "events" / "rank-0003.json";
 
@@ -155,7 +156,7 @@ struct LastEventsOf : ::testing::Test {
     const auto child = ::fork();
     if (child == 0) {
       const int nowhere = ::open("/dev/null", O_WRONLY);
-      ::dup2(nowhere, STDERR_FILENO);  // discards the output of sanitizers
+      ::dup2(nowhere, STDERR_FILENO);  // discards sanitizer output
       const StopSignals signals;
       const LastEvents last(options());
       const Event event(EventKind::stage, "decode", "photo.jpg");
@@ -169,7 +170,7 @@ struct LastEventsOf : ::testing::Test {
   json events() const { return json::parse(read_file(file_)).at("traceEvents"); }
 };
 
-TEST_F(LastEventsOf, KilledProcessAreWritten) {
+TEST_F(RecentEvents, AreWrittenOnFatalSignal) {
   const std::pair<int, std::string> deadly[] = {{SIGSEGV, "SIGSEGV"},
                                                 {SIGBUS, "SIGBUS"},
                                                 {SIGABRT, "SIGABRT"},
@@ -187,21 +188,21 @@ TEST_F(LastEventsOf, KilledProcessAreWritten) {
     EXPECT_EQ(all[0].at("args").at("host"), "a");
     EXPECT_EQ(all[0].at("args").at("why"), name);
     EXPECT_EQ(all.back().at("name"), "decode");
-    EXPECT_EQ(all.back().at("ph"), "B") << "it went on";
+    EXPECT_EQ(all.back().at("ph"), "B") << "the event was still open";
     EXPECT_EQ(all.back().at("args").at("detail"), "photo.jpg");
   }
 }
 
-TEST_F(LastEventsOf, AbortedProcessAreWritten) {
+TEST_F(RecentEvents, AreWrittenOnAbort) {
   status_of([] { std::abort(); });
   EXPECT_EQ(events()[0].at("args").at("why"), "SIGABRT");
 }
 
-TEST_F(LastEventsOf, TerminatedProcessAreWrittenAndItContinues) {
+TEST_F(RecentEvents, AreWrittenOnSigterm) {
   const auto status = status_of([] { ::raise(SIGTERM); });
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
   EXPECT_EQ(events()[0].at("args").at("why"), "SIGTERM");
-  // After an error was written, a later signal does not overwrite it.
+  // A later signal does not overwrite the file that was written after an error.
   status_of([] {
     write_last_events("an error");
     ::raise(SIGTERM);
@@ -209,7 +210,7 @@ TEST_F(LastEventsOf, TerminatedProcessAreWrittenAndItContinues) {
   EXPECT_EQ(events()[0].at("args").at("why"), "an error");
 }
 
-TEST_F(LastEventsOf, NoPlaceAreNotWritten) {
+TEST_F(RecentEvents, AreNotWrittenWithoutFile) {
   EXPECT_FALSE(write_last_events("nothing"));
   EXPECT_EQ(last_events_file(), "");
   const LastEvents last(options());
@@ -217,18 +218,18 @@ TEST_F(LastEventsOf, NoPlaceAreNotWritten) {
   EXPECT_TRUE(write_last_events("something"));
 }
 
-TEST_F(LastEventsOf, PrivatePlaceSkipSharedFolder) {
+TEST_F(RecentEvents, AreNotWrittenToSharedFolder) {
   auto mine = options();
   mine.is_private = true;
   std::filesystem::create_directory(file_.parent_path());
   ::chmod(file_.parent_path().c_str(), 0777);
   {
     const LastEvents last(mine);
-    EXPECT_FALSE(write_last_events("anyone could have put a link there"));
+    EXPECT_FALSE(write_last_events("other users can write to the folder"));
   }
   std::filesystem::remove(file_.parent_path());
   const LastEvents last(mine);
-  EXPECT_TRUE(write_last_events("now it is this user's alone"));
+  EXPECT_TRUE(write_last_events("only this user can write to the folder"));
   struct stat state {};
   ::stat(file_.parent_path().c_str(), &state);
   EXPECT_EQ(state.st_mode & 0777, 0700U);

@@ -33,7 +33,7 @@ void replace(const fs::path& file, std::string_view bytes) {
   replace_file(file, std::span(&bytes, 1));
 }
 
-/// Tests of both functions that write a file.
+/// Tests that run for both functions that write a file.
 class Files : public ::testing::TestWithParam<void (*)(const fs::path&, std::string_view)> {
  protected:
   fs::path in_folder(const std::string& name) const { return scratch_ / name; }
@@ -58,7 +58,7 @@ TEST_P(Files, ReplacesTargetOfSymbolicLink) {
   write(in_folder("far"), "new");
   for (const auto* link : {"near", "far"}) EXPECT_TRUE(fs::is_symlink(in_folder(link)));
   EXPECT_EQ(read_file(in_folder("disk/a")), "new");
-  EXPECT_EQ(read_file(in_folder("disk/same")), "old") << "what reads the old file keeps it whole";
+  EXPECT_EQ(read_file(in_folder("disk/same")), "old") << "the old file must not be overwritten";
   EXPECT_THAT(parts(), IsEmpty());
 }
 
@@ -105,7 +105,7 @@ TEST_P(Files, WritesToDescriptorPath) {
   const auto file = in_folder("open");
   const int open = ::open(file.c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_GE(open, 0);
-  fs::remove(file);  // its name in /proc/self/fd now refers to no file
+  fs::remove(file);  // its link in /proc/self/fd is now dangling
   write("/proc/self/fd/" + std::to_string(open), "kept");
   std::string bytes(4, ' ');
   EXPECT_EQ(::pread(open, bytes.data(), bytes.size(), 0), 4);
@@ -120,7 +120,7 @@ TEST_P(Files, RejectsFolder) {
               ThrowsMessage<Error>(AllOf(HasSubstr("/folder: "), HasSubstr("Is a directory"))));
 }
 
-TEST_P(Files, KeepsOldFileBeyondSizeLimit) {
+TEST_P(Files, KeepsOldFileIfWriteFails) {
   write(in_folder("a"), "old");
   const auto child = ::fork();
   if (child == 0) {
@@ -168,7 +168,8 @@ TEST(ReadFile, WaitsForSlowPipeWriter) {
   auto reader =
       std::async(std::launch::async, [&] { return read_file(pipe, {.pipes = Pipes::taken}); });
   UniqueFd out(::open(pipe.c_str(), O_WRONLY | O_CLOEXEC));
-  std::this_thread::sleep_for(std::chrono::seconds(11));  // longer than the wait for a first writer
+  std::this_thread::sleep_for(
+      std::chrono::seconds(11));  // longer than the timeout without a writer
   write_all(out, "late", pipe);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   write_all(out, ", but whole", pipe);
@@ -182,13 +183,13 @@ INSTANTIATE_TEST_SUITE_P(
         static_cast<void (*)(const fs::path&, std::string_view)>(write_file_atomically), replace),
     [](const auto& way) { return way.index == 0 ? "WriteFileAtomically" : "ReplaceFile"; });
 
-TEST(FullDisk, IsReportedWithTheBytesNeeded) {
+TEST(FullDisk, IsReportedWithRequiredBytes) {
   const std::string bytes(3 << 20, 'x');
   EXPECT_THAT(testing::message_of([&] { write_file_atomically("/dev/full", bytes); }),
               ::testing::AllOf(::testing::HasSubstr("/dev/full"), ::testing::HasSubstr("3 MiB")));
 }
 
-TEST(FileLock, IsHeldByOneAtATime) {
+TEST(FileLock, IsExclusive) {
   const testing::Scratch scratch;
   std::filesystem::create_directory(scratch / "folder");
   for (const auto& path : {scratch / "file", scratch / "folder"}) {
@@ -201,7 +202,7 @@ TEST(FileLock, IsHeldByOneAtATime) {
   }
 }
 
-TEST(FileLock, IsReleasedByKilledProcess) {
+TEST(FileLock, IsReleasedWhenProcessIsKilled) {
   const testing::Scratch scratch;
   int held[2];
   ASSERT_EQ(::pipe(held), 0);

@@ -58,7 +58,7 @@ TEST_F(LogFile, AppendsUntilClosed) {
               ::testing::AllOf(HasSubstr(" one\n"), Not(HasSubstr("lost")), EndsWith(" two\n")));
 }
 
-TEST_F(LogFile, ContainsErrorsThatAreNotShown) {
+TEST_F(LogFile, ContainsErrorsLoggedToFileOnly) {
   log_error_in_file("nowhere");
   log_to_file(file_);
   log_error_in_file("the end");

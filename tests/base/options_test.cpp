@@ -25,7 +25,7 @@ struct Example {
   Options::Table goals;
 
   void describe(Options& o) {
-    o.add("rate", rate, "a share", {.min = 0, .max = 1});
+    o.add("rate", rate, "a fraction", {.min = 0, .max = 1});
     o.add("count", count, "how many", {.min = 1, .unit = "images"});
     o.add("sides", sides, "lengths", {.min = 1, .unit = "px"});
     o.add("mode", mode, "what to do", {"skip", "fail", "replace"});
@@ -63,7 +63,7 @@ TEST(Options, ReadTableOfNumbers) {
   EXPECT_THAT(message_of("[goals]\n\"box/AP\" = \"high\""), HasSubstr("takes a number"));
 }
 
-TEST(Options, ReportPlaceAndNearestKey) {
+TEST(Options, ReportLocationAndNearestKey) {
   EXPECT_THAT(message_of("\ncuont = 2"),
               AllOf(HasSubstr("c.toml:2:9"), HasSubstr("did you mean 'count'")));
   EXPECT_THAT(message_of("count = 0"), AllOf(HasSubstr("out of range"), HasSubstr(">= 1 images")));
@@ -79,7 +79,7 @@ TEST(Options, RejectInfinity) {
               AllOf(HasSubstr("c.toml:1:8"), HasSubstr("rate = inf"), Not(HasSubstr("e+308"))));
 }
 
-TEST(Options, ShowQuotesOfStrings) {
+TEST(Options, QuoteStringsInErrors) {
   struct Place {
     std::string root = "data/sample";
     void describe(Options& o) { o.add("root", root, "folder"); }
@@ -117,8 +117,8 @@ struct Turn {
   Way way = Way::right;
   double speed = 1;
   void describe(Options& o) {
-    o.add("way", way, "where to").affects(Affects::evaluation | Affects::run);
-    o.add("speed", speed, "how fast");
+    o.add("way", way, "direction").affects(Affects::evaluation | Affects::run);
+    o.add("speed", speed, "speed");
   }
 };
 
@@ -135,7 +135,7 @@ TEST(Options, ReadEnumsByName) {
   EXPECT_THAT(message_of<Turn>("way = 1"), HasSubstr("a string, not an integer"));
 }
 
-TEST(Options, DecideBatchesByDefault) {
+TEST(Options, AffectBatchesByDefault) {
   Turn turn;
   Options options;
   turn.describe(options);
@@ -158,7 +158,7 @@ TEST(Options, RejectUnusedKeysUnlessDefault) {
   EXPECT_THAT(complaint("sides = 640"), HasSubstr("c.toml:1:9: sides "));
 }
 
-TEST(Options, ReadBackCompletedValues) {
+TEST(Options, RoundTripWithDefaultsFilledIn) {
   Config table = parse_config("count = 9\n[goals]\n\"box/AP\" = 0.125", "c.toml");
   complete_options<Example>(table);
   const auto again = read_options<Example>(parse_config(to_toml(table), "again.toml"));
@@ -168,7 +168,7 @@ TEST(Options, ReadBackCompletedValues) {
   EXPECT_EQ(table.find("rate")->origin.text(), "default");
 }
 
-/// Options in tables of a table, and a duration.
+/// Options in nested tables, and a duration.
 struct Nested {
   double threshold = 0.7;
   std::string kind = "resnet50", norm = "bn";
@@ -236,7 +236,7 @@ struct Layer {
   }
 };
 
-TEST(Options, ListThoseThatDecideWeights) {
+TEST(Options, ListThoseThatAffectWeights) {
   Registry<int> registry("layer");
   registry.add<Layer>("plain", "a layer", 1);
   const auto found = registry.at("plain").weight_options();

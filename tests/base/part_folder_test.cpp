@@ -51,7 +51,7 @@ TEST_F(PartFolders, LeaveNothingUnlessPublished) {
   EXPECT_THAT(names_in(scratch / "."), IsEmpty());
 }
 
-TEST_F(PartFolders, RemoveRemainsOfKilledProcess) {
+TEST_F(PartFolders, RemoveLeftoversOfKilledProcess) {
   fs::create_directories(scratch / "a.part" / "deep");
   make(scratch / "a", "whole", Existing::refuse);
   EXPECT_THAT(names_in(scratch / "."), ElementsAre("a"));

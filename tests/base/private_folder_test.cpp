@@ -15,14 +15,14 @@ unsigned mode_of(const fs::path& folder) {
   return static_cast<unsigned>(fs::status(folder).permissions());
 }
 
-TEST(PrivateFolder, IsCreatedForThisUserOnly) {
+TEST(PrivateFolder, IsAccessibleToThisUserOnly) {
   const Scratch scratch;
   make_private_folder(scratch / "mine");
   EXPECT_EQ(mode_of(scratch / "mine"), 0700U);
   make_private_folder(scratch / "mine");
 }
 
-TEST(PrivateFolder, RemovesReadPermissionOfOthers) {
+TEST(PrivateFolder, RemovesReadPermissionForOthers) {
   const Scratch scratch;
   fs::create_directory(scratch / "mine");
   fs::permissions(scratch / "mine", static_cast<fs::perms>(0755));
@@ -30,7 +30,7 @@ TEST(PrivateFolder, RemovesReadPermissionOfOthers) {
   EXPECT_EQ(mode_of(scratch / "mine"), 0700U);
 }
 
-TEST(PrivateFolder, RejectsWritePermissionOfOthers) {
+TEST(PrivateFolder, RejectsFoldersWritableByOthers) {
   const Scratch scratch;
   fs::create_directory(scratch / "open");
   for (const int mode : {0720, 0702, 0777}) {
@@ -50,8 +50,8 @@ TEST(PrivateFolder, RejectsLinksAndFiles) {
     EXPECT_THROW(make_private_folder(scratch / name), Error) << name;
 }
 
-TEST(PrivateFolder, RejectsFolderOfAnotherUser) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+TEST(PrivateFolder, RejectsFolderOwnedByAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can change the owner of a folder";
   const Scratch scratch;
   make_private_folder(scratch / "other");
   ASSERT_EQ(::chown((scratch / "other").c_str(), 54321, 54321), 0);

@@ -27,14 +27,14 @@ TEST(Permutation, DiffersByEpochAndSeed) {
   EXPECT_LT(equal, 20);  // two expected by chance
 }
 
-TEST(Rng, DependsOnNameOnly) {
+TEST(Rng, DependsOnKeyOnly) {
   Rng a{1, 2, 3}, b{1, 2, 3}, c{1, 3, 2};
   const auto first = a();
   EXPECT_EQ(first, b());
   EXPECT_NE(first, c());
 }
 
-TEST(Rng, UniformMatchesMeanAndVariance) {
+TEST(Rng, UniformHasExpectedMeanAndVariance) {
   Rng rng{7};
   double sum = 0, squares = 0;
   for (int i = 0; i < 100000; ++i) {

@@ -1,4 +1,4 @@
-// A rate covers the last additions and falls while nothing is added.
+// The rate covers the most recent additions and falls while nothing is added.
 #include "millrace/base/recent_rate.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(RecentRate, FallsWithoutAdditions) {
   EXPECT_DOUBLE_EQ(rate.per_second(at(100)), 0.04);
 }
 
-TEST(RecentRate, ForgetsAllButTheLastTwenty) {
+TEST(RecentRate, CoversLastTwentyAdditions) {
   RecentRate rate;
   for (int second = 0; second < 100; ++second) rate.add(1, at(second));
   for (int second = 100; second < 121; ++second) rate.add(8, at(second));

@@ -30,7 +30,7 @@ void write(const fs::path& file, const std::string& bytes, const fs::path& like)
   write_sharing(file, parts, like);
 }
 
-/// Expects the written bytes to be right for any content of the old file.
+/// Expects each file to contain the bytes written to it, whatever the old file contains.
 void expect_own_bytes(const fs::path& folder) {
   auto bytes = noise(kSize, 1);
   write(folder / "0", bytes, folder / "none");
@@ -44,7 +44,7 @@ void expect_own_bytes(const fs::path& folder) {
   EXPECT_EQ(read_file(folder / "3"), bytes.substr(0, kSize / 2)) << "shorter";
   write(folder / "4", "", folder / "3");
   EXPECT_EQ(read_file(folder / "4"), "");
-  EXPECT_EQ(read_file(folder / "2"), bytes + "more") << "that of before has changed";
+  EXPECT_EQ(read_file(folder / "2"), bytes + "more") << "an earlier file has changed";
 }
 
 TEST(SharedBlocks, WriteGivenBytes) {

@@ -35,7 +35,7 @@ TEST(SpillingArray, ContainsSameValuesInMemoryAndFile) {
   EXPECT_TRUE(SpillingArray<int>(Spill{scratch.path(), 0}).values().empty());
 }
 
-TEST(Spool, MappingOutlivesSpoolAndReleasedPages) {
+TEST(Spool, MappingOutlivesSpoolAndPageRelease) {
   const testing::Scratch scratch;
   std::string bytes(100000, 'x');
   bytes.front() = 'a', bytes.back() = 'z';
@@ -51,7 +51,7 @@ TEST(Spool, MappingOutlivesSpoolAndReleasedPages) {
   EXPECT_EQ(text, bytes);
 }
 
-TEST(Spool, ReportsFolderItCannotWrite) {
+TEST(Spool, ReportsMissingFolder) {
   const testing::Scratch scratch;
   MILLRACE_EXPECT_ERROR(Spool(scratch / "none"), scratch / "none", "cannot create");
 }

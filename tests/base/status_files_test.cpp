@@ -1,4 +1,4 @@
-// Status files: only those of one start of a run are read; processes are distinguished.
+// Status files are read for one launch of a run only. A process whose id was reused is recognised.
 #include "millrace/base/disk/status_files.h"
 
 #include <gtest/gtest.h>
@@ -35,10 +35,10 @@ class StatusFiles : public ::testing::Test {
   const Scratch run_;
 };
 
-TEST_F(StatusFiles, ReturnThoseOfGivenStart) {
+TEST_F(StatusFiles, AreReadForGivenLaunchOnly) {
   write(/*start=*/2, 0, 2);
   write(2, 1, 2);
-  write(/*start=*/1, 2, 4);  // an earlier start with more ranks
+  write(/*start=*/1, 2, 4);  // an earlier launch with more ranks
   write(1, 3, 4);
   const auto files = read_status_files(run_.path(), 2);
   ASSERT_EQ(files.size(), 2U);
@@ -46,7 +46,7 @@ TEST_F(StatusFiles, ReturnThoseOfGivenStart) {
   EXPECT_TRUE(read_status_files(run_.path(), 3).empty());
 }
 
-TEST_F(StatusFiles, SkipMissingAndDamagedFiles) {
+TEST_F(StatusFiles, AreNullIfMissingOrDamaged) {
   EXPECT_TRUE(read_status_files(run_ / "none", 1).empty());
   write(1, 2, 4);
   write(0, R"({"format": 1, "start": 1, "rank": 0)");
@@ -57,13 +57,13 @@ TEST_F(StatusFiles, SkipMissingAndDamagedFiles) {
   EXPECT_EQ(files[2]["rank"], 2);
 }
 
-TEST_F(StatusFiles, RejectRanksBeyondWorldSize) {
+TEST_F(StatusFiles, IgnoreRanksBeyondWorldSize) {
   write(1, 5, 2);
   write(1, 1, std::int64_t{1} << 40);
   EXPECT_TRUE(read_status_files(run_.path(), 1).empty());
 }
 
-TEST(ProcessIdentity, RunsUntilItEnds) {
+TEST(ProcessIdentity, DistinguishesReusedProcessIds) {
   const auto mine = own_identity();
   EXPECT_EQ(is_running(mine), true);
   auto other = mine;
@@ -73,7 +73,7 @@ TEST(ProcessIdentity, RunsUntilItEnds) {
   EXPECT_EQ(is_running(other), std::nullopt);
 }
 
-TEST(ProcessIdentity, IgnoresZombies) {
+TEST(ProcessIdentity, TreatsZombiesAsEnded) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const auto child = ::fork();

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Runs `work` in a child process; returns its wait status and standard error.
+/// Runs `work` in a child process; returns the child's wait status and standard error.
 std::pair<int, std::string> in_process(const std::function<void()>& work) {
   int said[2];
   EXPECT_EQ(::pipe(said), 0);
@@ -36,7 +36,7 @@ void expect_in_process(const std::function<bool()>& holds) {
   EXPECT_EQ(in_process([&] { ::_exit(holds() ? 0 : 1); }).first, 0);
 }
 
-TEST(StopSignals, RecordFirstAndDieOfSecond) {
+TEST(StopSignals, RecordFirstAndDieFromSecond) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
     const auto [status, said] = in_process([&] {
       const StopSignals signals;
@@ -50,8 +50,8 @@ TEST(StopSignals, RecordFirstAndDieOfSecond) {
 }
 
 #if defined(__x86_64__)
-/// Sends a signal to this thread while its stack pointer is `stack_pointer`, as in some of oneDNN's
-/// kernels.
+/// Sends a signal to this thread while its stack pointer is `stack_pointer`. Some oneDNN kernels
+/// set it to an address outside the stack.
 void raise_with(void* stack_pointer, int signal) {
   long result = SYS_tgkill;
   asm volatile(
@@ -64,7 +64,7 @@ void raise_with(void* stack_pointer, int signal) {
       : "rbx", "rcx", "r11", "memory", "cc");
 }
 
-TEST(StopSignals, LeaveHeapAtStackPointerUnchanged) {
+TEST(StopSignals, LeaveMemoryAtStackPointerUnchanged) {
   expect_in_process([] {
     constexpr std::size_t kSide = 64 << 10;
     std::vector<char> memory(2 * kSide, 'x');
@@ -76,7 +76,7 @@ TEST(StopSignals, LeaveHeapAtStackPointerUnchanged) {
 }
 #endif
 
-TEST(StopSignals, SurviveRepeatedHangUp) {
+TEST(StopSignals, SurviveRepeatedSighup) {
   expect_in_process([] {
     const StopSignals signals;
     for (int i = 0; i < 3; ++i) std::raise(SIGHUP);
@@ -84,7 +84,7 @@ TEST(StopSignals, SurviveRepeatedHangUp) {
   });
 }
 
-TEST(StopSignals, KeepIgnoredHangUpIgnored) {
+TEST(StopSignals, KeepIgnoredSighupIgnored) {
   expect_in_process([] {
     ::signal(SIGHUP, SIG_IGN);
     const StopSignals signals;
@@ -101,7 +101,7 @@ TEST(StopSignals, RestorePreviousHandlers) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
-TEST(StopSignals, ArriveAfterRelease) {
+TEST(StopSignals, AreDeliveredAfterRelease) {
   expect_in_process([] {
     hold_stop_signals();
     std::raise(SIGTERM);

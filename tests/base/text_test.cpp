@@ -8,7 +8,7 @@ namespace {
 
 const std::vector<std::string> kStages = {"flip", "crop", "resize"};
 
-TEST(NearestName, CountsEachEditAsOne) {
+TEST(NearestName, ToleratesOneEdit) {
   for (const auto* word : {"flip", "fliip", "fip", "flap", "filp"})
     EXPECT_EQ(nearest_name(word, kStages), "flip") << word;
 }

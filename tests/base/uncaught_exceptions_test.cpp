@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-[[gnu::noinline]] void give_back() { throw std::runtime_error("the device has met a fault"); }
+[[gnu::noinline]] void give_back() { throw std::runtime_error("the device has failed"); }
 
 struct Memory {
   ~Memory() { give_back(); }
@@ -22,7 +22,7 @@ TEST(UncaughtExceptions, PrintMessageThrownByDestructor) {
     report_uncaught_exceptions();
     const Memory memory;
   };
-  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed), "the device has met a fault");
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kFailed), "the device has failed");
 }
 
 TEST(UncaughtExceptions, AbortWithoutException) {

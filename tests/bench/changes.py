@@ -20,7 +20,7 @@ LEAST = 0.1
 
 
 def figures(text):
-    """{(table, row, column): figure} of a page; a row is named by its cells that are no figures."""
+    """Returns {(table, row, column): value} of a page; a row's name is its cells without values."""
     found = {}
     for _, name, table, _ in PLACE.findall(text):
         lines = [[cell.strip() for cell in line.strip("|").split("|")]
@@ -47,7 +47,8 @@ def main():
     with open(PAGE) as file:
         now = file.read()
     if machines(before) != machines(now):
-        print(f"the page at {commit} was measured on other machines: {', '.join(machines(before))}")
+        print(f"the page at {commit} was measured on different machines: "
+              f"{', '.join(machines(before))}")
     old, rows = figures(before), []
     for key, value in figures(now).items():
         if old.get(key) and abs(value / old[key] - 1) >= LEAST:

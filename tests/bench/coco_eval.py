@@ -4,9 +4,9 @@
     tests/bench/coco_eval.py TRAINER [--rounds 5] [--iou bbox segm keypoints]
                              [--gt G --dt-bbox B --dt-segm S --dt-keypoints K] [--slow] [--json]
 
-Without given files, data sets like val2017 are made in build/: 5,000 images with 100 detections
-each (`trainer bench eval`), with 20 persons with keypoints (made_keypoints.py), and 118,287 images
-of which only the annotations are loaded. The peers are those of scripts/python-bench.txt that the
+Without --gt, data sets like val2017 are made in build/: 5,000 images with 100 detections each
+(`trainer bench eval`) or 20 detected persons with keypoints each (made_keypoints.py), and 118,287
+images, whose annotations are only loaded. The peers are those of scripts/python-bench.txt that the
 Python MILLRACE_PEERS_PYTHON has; --slow adds one round of faster-coco-eval and of pycocotools.
 Missing peers are skipped with a message. Rounds are interleaved. A peer's clock starts after its
 imports, ours at the start of the process. CPU time and peak memory are those of the process, for
@@ -23,7 +23,7 @@ import sys
 import made_keypoints
 from comparison import interpreter, parser, ratio, run, show, take_turns
 
-# module -> how its COCO and COCOeval are called
+# module -> how its COCO and COCOeval are imported
 COCO_EVALS = {
     "hotcoco": "from hotcoco import COCO, COCOeval",
     "ultrafast_pycocotools": "from ultrafast_pycocotools.coco import COCO\n"
@@ -57,10 +57,10 @@ def evaluate(truth, dt, iou):
     threads = int(os.environ["RAYON_NUM_THREADS"])
     return evaluator.evaluate(truth, Path(dt).read_bytes(), num_threads=threads).stats
 """
-# module -> `load(gt)` and `evaluate(truth, dt, iou)`
+# module -> program text that defines `load(gt)` and `evaluate(truth, dt, iou)`
 PEERS = {name: imports + AS_PYCOCOTOOLS for name, imports in COCO_EVALS.items()}
 PEERS["vernier"] = VERNIER
-# What a peer's process runs: imports, then one of the two jobs, told in the last line.
+# The program of a peer's process: imports, then one of two jobs. The last line has the result.
 EVALUATE = """
 import contextlib, json, os, sys, time
 {peer}
@@ -76,7 +76,7 @@ print(json.dumps({{"seconds": time.perf_counter() - began, "stats": stats}}))
 
 
 def run_on(threads, command):
-    """Runs `run` on the first `threads` cores; the answer contains the resources used."""
+    """Runs a command on the first `threads` cores; the answer contains the resources used."""
     cores = ",".join(map(str, range(threads)))
     answer, used = run(["taskset", "-c", cores] + command,
                        environment={"RAYON_NUM_THREADS": str(threads),
@@ -85,7 +85,9 @@ def run_on(threads, command):
 
 
 def millrace(trainer):
-    """A function that runs a job, "evaluate" or "load", and gives its answer, or None and why."""
+    """Returns a function that runs a job, "evaluate" or "load", and returns its answer, or None and
+    the reason.
+    """
     def measure(job, gt, dt, iou, threads):
         if job == "load":
             answer, why = run_on(threads, [trainer, "bench", "eval", "--annotations", gt, "--json"])
@@ -97,7 +99,9 @@ def millrace(trainer):
 
 
 def peer(python, name):
-    """The same for a peer, less what its imports take; None, and a message, where it is missing."""
+    """The same for a peer, minus the resources of its imports; if the peer is missing, prints a
+    message and returns None.
+    """
     def start(job, gt, dt, iou, threads):
         program = EVALUATE.format(peer=PEERS[name])
         return run_on(threads, [python, "-c", program, job, gt, dt, iou])
@@ -113,7 +117,7 @@ def peer(python, name):
 
 
 def made_once(folder, make):
-    """The folder of a set, which `make` has made."""
+    """Returns the folder of a data set; calls `make` if it does not exist yet."""
     done = os.path.join(folder, "made")
     if not os.path.exists(done):
         print(f"making a data set in {folder}", file=sys.stderr)
@@ -123,7 +127,7 @@ def made_once(folder, make):
 
 
 def made_set(trainer, images, detections):
-    """The files of a set of this size."""
+    """Returns the files of a data set of this size."""
     folder = f"build/bench-eval-{images}"
     words = [trainer, "bench", "eval", "--folder", folder, "--images", str(images), "--detections",
              str(detections), "--rounds", "0"]
@@ -132,10 +136,10 @@ def made_set(trainer, images, detections):
 
 
 def made_sets(trainer, images):
-    """kind of IoU -> truth and detections."""
+    """Returns kind of IoU -> annotations and detections."""
     truth, boxes, masks = made_set(trainer, images, 100)
     folder = f"build/bench-keypoints-{images}"
-    # Not in this process: a child's peak of memory begins with that of its parent.
+    # In a separate process, since the peak memory of a child includes that of its parent.
     words = [sys.executable, made_keypoints.__file__, folder, str(images), "20"]
     made_once(folder, lambda: subprocess.run(words, check=True))
     return {"bbox": (truth, boxes), "segm": (truth, masks),
@@ -143,13 +147,13 @@ def made_sets(trainer, images):
 
 
 def compare(runners, rounds, *job):
-    """name -> answers of all runners to a job."""
+    """Returns name -> answers of all runners to a job."""
     return take_turns({name: functools.partial(measure, *job) for name, measure in runners.items()},
                       rounds, once=SLOW)
 
 
 def figures(answers, own):
-    """Of a program; `own`: the answers of ours in the same rounds."""
+    """Returns the values of a program; `own` are our answers in the same rounds."""
     column = {key: [a[key] for a in answers] for key in ("seconds", "cpu", "mib")}
     return {"min_s": min(column["seconds"]), "median_s": statistics.median(column["seconds"]),
             "cpu_s": statistics.median(column["cpu"]), "mib": statistics.median(column["mib"]),
@@ -157,7 +161,7 @@ def figures(answers, own):
 
 
 def bits(answers, own):
-    """How far the 12 figures of a peer are from ours."""
+    """Returns how far the 12 metrics of a peer are from ours, as text."""
     stats, ours = answers[0].get("stats"), own[0].get("stats")
     if not stats or answers is own:
         return ""
@@ -166,7 +170,7 @@ def bits(answers, own):
 
 
 def table(name, title, answers):
-    """Shows it and gives the same as data."""
+    """Shows a table and returns its values."""
     own = answers["millrace"]
     result = {program: figures(each, own) for program, each in answers.items()}
     rows = [[program, f"{f['median_s']:.3f}", f"{f['min_s']:.3f}", f"{f['cpu_s']:.2f}",
@@ -177,7 +181,7 @@ def table(name, title, answers):
 
 
 def scaling(result, kinds):
-    """How much faster each is with two threads: least over least."""
+    """Shows how much faster each program is with two threads: minimum over minimum."""
     names = [name for name in result[f"{kinds[0]}-2"] if name not in SLOW]
     faster = {name: [result[f"{iou}-1"][name]["min_s"] / result[f"{iou}-2"][name]["min_s"]
                      if name in result[f"{iou}-1"] and name in result[f"{iou}-2"] else None
@@ -188,9 +192,7 @@ def scaling(result, kinds):
 
 
 def load(runners, gt, rounds):
-    """Annotations alone: our first load in a fresh process and one from the cache, beside the
-    peers'.
-    """
+    """Measures loading annotations: ours in a fresh process and from the cache, and the peers'."""
     answers = compare(runners, rounds, "load", gt, "", "", 2)
     answers["millrace, from the cache"] = [a | {"seconds": a["cached_s"], "cpu": a["cached_cpu_s"]}
                                            for a in answers["millrace"]]

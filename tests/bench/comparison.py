@@ -21,8 +21,8 @@ def parser(doc, program, rounds):
 
 
 def spent(command, cwd=None, environment=None):
-    """What `command` prints and what the process took, {"wall": s, "cpu": s, "mib": its peak}; or
-    None and why.
+    """Returns what `command` prints and the resources that the process used, {"wall": s, "cpu": s,
+    "mib": peak}; or None and the reason.
     """
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         began = time.perf_counter()
@@ -38,17 +38,17 @@ def spent(command, cwd=None, environment=None):
 
 
 def run(command, cwd=None, environment=None):
-    """The JSON object in the last line that `command` prints and what the process took; or None and
-    why.
+    """Returns the JSON object in the last line that `command` prints and the resources that the
+    process used; or None and the reason.
     """
     text, used = spent(command, cwd, environment)
     return (None, used) if text is None else (json.loads(text.splitlines()[-1]), used)
 
 
 def take_turns(measures, rounds, once=()):
-    """name -> answers: calls each measure once a round; those of `once` in the first round alone.
-    A measure gives an answer and None, or None and why: then it is left out; the first, ours, ends
-    the program.
+    """Calls each measure once per round, those in `once` in the first round only; returns name ->
+    answers. A measure returns an answer and None, or None and the reason; then it is omitted. If
+    the first measure, ours, returns None, the program ends.
     """
     first, answers = next(iter(measures)), {}
     for k in range(rounds):
@@ -68,9 +68,9 @@ def take_turns(measures, rounds, once=()):
 
 
 def show(name, title, header, rows, note=""):
-    """Prints a table of text as Markdown that is aligned for a terminal, `note` below it. In the
-    folder that `make bench` names, MILLRACE_BENCH_TABLES, it goes into NAME.md, for
-    docs/benchmarks.md, and NAME.json, for docs/benchmarks.json (tables.py).
+    """Prints a table of strings as Markdown that is aligned for a terminal, with `note` below it.
+    If `make bench` has set the folder MILLRACE_BENCH_TABLES, also writes NAME.md and NAME.json
+    there, for docs/benchmarks.md and docs/benchmarks.json (tables.py).
     """
     widths = [max(3, *(len(row[i]) for row in [header, *rows])) for i in range(len(header))]
 
@@ -89,13 +89,15 @@ def show(name, title, header, rows, note=""):
 
 
 def ratio(others, own):
-    """"median x (least to most)" of a peer's figures over ours, round by round."""
+    """Returns "MEDIANx (MINIMUM to MAXIMUM)" of a peer's values over ours in the same round."""
     each = sorted(other / mine for other, mine in zip(others, own))
     return f"{statistics.median(each):.2f}x ({each[0]:.2f} to {each[-1]:.2f})"
 
 
 def interpreter():
-    """The Python that has the peers, MILLRACE_PEERS_PYTHON; "", and a message, without it."""
+    """Returns the Python that has the peers, MILLRACE_PEERS_PYTHON; prints a message and returns ""
+    if it is not set.
+    """
     python = os.environ.get("MILLRACE_PEERS_PYTHON", "")
     if not python:
         print("skipping the peers; set MILLRACE_PEERS_PYTHON to a Python that has them",
@@ -104,7 +106,9 @@ def interpreter():
 
 
 def photos():
-    """COCO photos of MILLRACE_TEST_DATA (default ../shared/data); ends the program without them."""
+    """Returns the folder of COCO photos in MILLRACE_TEST_DATA (default ../shared/data); ends the
+    program if it does not exist.
+    """
     folder = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
                                           "coco_mini"))
     if not os.path.isdir(folder):
@@ -113,8 +117,8 @@ def photos():
 
 
 def peers_folder(script):
-    """The folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); None, and a message,
-    where it cannot be run.
+    """Returns the folder of a peer's script, MILLRACE_PEERS (default ../shared/peers); if the
+    script cannot be run, prints a message and returns None.
     """
     folder = os.path.abspath(os.environ.get("MILLRACE_PEERS", "../shared/peers"))
     if not os.path.exists(os.path.join(folder, script)):

@@ -17,7 +17,7 @@ import tempfile
 
 from comparison import (interpreter, parser, peers_folder, photos, ratio, run, show, take_turns)
 
-# What takes little memory comes first: a peer's peak is that of all settings so far.
+# Ordered by memory use, since a peer's peak includes all earlier settings.
 SETTINGS = [{"title": "320/533", "short": 320, "max": 533},
             {"title": "640, mosaic", "short": 640, "max": 640, "mosaic": True},
             {"title": "800/1333", "short": 800, "max": 1333},
@@ -25,16 +25,16 @@ SETTINGS = [{"title": "320/533", "short": 320, "max": 533},
 TITLES = [setting["title"] for setting in SETTINGS]
 PEERS = ["torchdata nodes", "torchdata nodes, OpenCV", "torch DataLoader, OpenCV",
          "tensorpack threads", "SPDL threads, OpenCV", "DALI"]  # the fastest ways to use each
-MANY = 5000  # images of the set for the first batch
+MANY = 5000  # number of images in the data set for the first batch
 START = f"first of {MANY:,} images"
 MOSAIC = """data.stages=[{type="read"}, {type="decode"}, {type="mosaic", width=640, height=640},
 {type="affine", rotation=10, min_scale=0.5, max_scale=1.5, translation=0.1, shear=2, width=640,
 height=640}, {type="flip"}, {type="group_by_aspect_ratio"}, {type="pad"}]""".replace("\n", " ")
-SAME_WORK = 0.03  # by which the pixels of a mean image may differ
+SAME_WORK = 0.03  # maximum relative difference of the mean number of pixels per image
 
 
 def many_images(data, folder):
-    """A data set of MANY images: the photos again and again under other names."""
+    """Makes a data set of MANY images, which are the photos repeated under new names."""
     os.makedirs(f"{folder}/annotations")
     os.makedirs(f"{folder}/train2017")
     with open(f"{data}/annotations/instances_train2017.json") as file:
@@ -64,13 +64,13 @@ def flow(trainer, data, setting, *more, cache="off"):
 
 
 def ours(trainer, data, many, cache, seconds):
-    """A process per setting; and the first batch with the cache of annotations and without."""
+    """Measures each setting in a process, and the first batch without and with the cache."""
     answer = {}
     for setting in SETTINGS:
         result, why = flow(trainer, data, setting, "--seconds", str(seconds))
         if result is None:
             return None, why
-        # The trainer reads its peak before it measures floors.
+        # The trainer reads its peak memory before it measures lower bounds.
         answer[setting["title"]] = {
             "cpu": result["images_per_cpu_s"], "mib": result["peak_rss_bytes"] / 2**20,
             "pixels": result["pixels_per_image"],
@@ -98,7 +98,7 @@ def theirs(folder, data, many, name, seconds):
 
 
 def column(answers, title, key):
-    """Of all rounds; empty for a peer without this setting."""
+    """Returns the values of all rounds; empty for a peer without this setting."""
     return [each[title][key] for each in answers if title in each]
 
 
@@ -114,7 +114,7 @@ def throughput_cell(answers, title, own):
 
 
 def floor_row(own):
-    """What decoding alone allows: four files make a mosaic."""
+    """Returns the rates that decoding alone would allow; a mosaic takes four files."""
     rates = [statistics.median(column(own, title, "decode")) for title in TITLES]
     return ["libjpeg-turbo alone", *(f"{rate / (4 if setting.get('mosaic') else 1):.0f}"
                                      for setting, rate in zip(SETTINGS, rates))]
@@ -151,7 +151,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         many = many_images(data, os.path.join(temporary, "many"))
         cache = os.path.join(temporary, "cache")
-        result, why = flow(a.trainer, many, SETTINGS[2], "--batches", "1", cache=cache)  # fills it
+        # Fills the cache.
+        result, why = flow(a.trainer, many, SETTINGS[2], "--batches", "1", cache=cache)
         if result is None:
             sys.exit(f"millrace: {why}")
         measures = {"millrace": lambda: ours(a.trainer, data, many, cache, a.seconds)}

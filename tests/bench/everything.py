@@ -14,7 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = "build/bench"
-# name -> the words of its command; {} is the folder of the programs
+# name -> its command; {} is the folder of the programs
 BENCHMARKS = {
     "start": ["start.py", "{}/trainer"],
     "evaluation": ["coco_eval.py", "{}/trainer"],

@@ -1,14 +1,15 @@
-"""Peers of the data flow, one per process; dataflow.py runs this in a Python that has them.
+"""Measures one peer of the data flow; dataflow.py runs this in a Python that has the peers.
 
     flow_peers.py NAME SETTINGS    SETTINGS: JSON, [{"title", "data", "short", ...}, ...]
 
 Prints one JSON object: title -> {"images_per_cpu_s", "value" (images/s), "check", "mib",
-"first_s"}. "mib" is the peak of all processes so far, so settings must be ordered by their memory.
+"first_s"}. "mib" is the peak of all processes so far, so settings must be ordered by memory use.
 "first_s" is the time from the end of the imports to the first batch.
 
 The stages are those of MILLRACE_PEERS (flow_*.py), which must be in PYTHONPATH. This file adds
-SPDL's threads, torchdata's threads with OpenCV, and mosaics, which none of these programs has: four
-images by OpenCV, as in the package yolox (MosaicDetection), in the threads or processes of each.
+SPDL's threads, torchdata's threads with OpenCV, and mosaics, which none of these programs provides:
+four images joined with OpenCV, as in the package yolox (MosaicDetection), in the threads or
+processes of each program.
 """
 import functools
 import json
@@ -22,20 +23,20 @@ import cv2
 import numpy as np
 import process_memory
 
-SIDE = 640  # of a mosaic
+SIDE = 640  # width and height of a mosaic
 
 
-# ------------------------------------------------ what one image or one batch takes
+# ------------------------------------------------ the work for one image or one batch
 
 def resized(record, a, rng):
-    """Decoded, mirrored and resized by OpenCV: image, boxes, masks or None."""
+    """Decodes, mirrors and resizes with OpenCV; returns image, boxes, masks or None."""
     import flow_opencv_serial
     return flow_opencv_serial.load(record, a, rng)
 
 
 def warp(rng):
-    """A matrix from the canvas to the result, both about their centres: rotation of up to 10
-    degrees, scale 1/2 to 3/2, shear of up to 2 degrees, translation of up to a tenth.
+    """Returns a random matrix from the canvas to the result, relative to their centres: rotation of
+    up to 10 degrees, scale 1/2 to 3/2, shear of up to 2 degrees, translation of up to a tenth.
     """
     angle, shear = np.radians(rng.uniform(-10, 10)), np.tan(np.radians(rng.uniform(-2, 2, 2)))
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
@@ -45,8 +46,8 @@ def warp(rng):
 
 
 def mosaic(records, i, rng):
-    """Image (640, 640, 3), boxes (n, 4): the record and three others around a random centre, warped
-    and mirrored.
+    """Returns image (640, 640, 3) and boxes (n, 4): record i and three random records around a
+    random centre, warped and randomly mirrored.
     """
     canvas = np.full((2 * SIDE, 2 * SIDE, 3), 114, np.uint8)
     centre_x, centre_y = (rng.uniform(0.5, 1.5, 2) * SIDE).astype(int)
@@ -78,7 +79,7 @@ def load(records, a, i):
 
 
 def padded(samples):
-    """(images NHWC, sizes, boxes, masks or None) of [(image, boxes, masks or None)]."""
+    """Pads [(image, boxes, masks or None)]; returns images NHWC, sizes, boxes, masks or None."""
     import flow_opencv_serial
     return flow_opencv_serial.collect(samples)
 
@@ -147,8 +148,8 @@ def by_spdl(a, records):
         yield from pipeline
 
 
-# name -> its module and variant of MILLRACE_PEERS, if any; what runs OpenCV's stages in it, for
-# mosaics, and for all where it has no module
+# name -> its module and variant in MILLRACE_PEERS or None; the function that runs OpenCV's stages
+# in the program, which is used for mosaics, and for all settings if there is no module
 PEERS = {
     "torchdata nodes": (("flow_torch", "nodes"), by_nodes),
     "torchdata nodes, OpenCV": (None, by_nodes),
@@ -159,7 +160,8 @@ PEERS = {
 }
 
 
-# What is imported only when batches are made: imports do not count as the start of a flow.
+# Modules that are otherwise imported when batches are made. They are imported first, since imports
+# do not count as the start of a flow.
 LATE = {"torchdata nodes": ["torchdata.nodes"],
         "torchdata nodes, OpenCV": ["flow_opencv_serial", "torch", "torchdata.nodes"],
         "tensorpack threads": ["flow_opencv_serial"],
@@ -192,7 +194,7 @@ def main():
         result["mib"] = max(memory.look(), common.peak_rss_mib())
         results[a.title] = result | {"first_s": first_s}
     print(json.dumps(results), file=common._stdout, flush=True)
-    os._exit(0)  # whatever threads and processes of the peer still wait
+    os._exit(0)  # even if threads and processes of the peer still wait
 
 
 if __name__ == "__main__":

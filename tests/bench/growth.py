@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Growth of cost: CPU time and memory against the size of each input, one table per input.
+"""Measures how CPU time and memory grow with the size of each input; prints one table per input.
 
     tests/bench/growth.py TRAINER [--rounds 1] [--only objects]
 
-Data sets are made in a temporary folder (1 GB). The last column is the exponent of the growth
+Data sets are generated in a temporary folder (1 GB). The last column is the exponent of the growth
 between the two largest sizes: 1 = proportional to the input, 0 = constant, 2 = quadratic. CPU times
 are those of all threads, memory is the peak of the process. Networks are the small ones of
 configs/, with random weights. Takes four minutes on two idle cores.
@@ -83,7 +83,7 @@ def against_ranks(bench):
     return "ranks", [1, 2, 4], lambda ranks: bench.ranks(data, ranks)
 
 
-# name -> what it measures, what is behind the figures
+# name -> what it measures, and the note below its table
 TABLES = {
     "threads": (against_threads, "The same work by more threads: CPU time should stay."),
     "size": (against_size, "Square images, training steps of 2."),
@@ -99,7 +99,7 @@ TABLES = {
 
 
 def exponent(sizes, values):
-    """x, where cost grows with size^x between the last two sizes."""
+    """Returns x, where cost grows as size^x between the last two sizes."""
     return math.log(values[-1] / values[-2]) / math.log(sizes[-1] / sizes[-2])
 
 

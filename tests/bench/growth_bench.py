@@ -1,4 +1,4 @@
-"""The measures behind growth.py: CPU time and memory of parts of `trainer`, each on made data."""
+"""Measurements for growth.py: CPU time and memory of parts of `trainer` on generated data."""
 import contextlib
 import os
 import signal
@@ -12,30 +12,30 @@ from made_data import make_set, write_results
 CONFIGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../configs")
 DETECTORS = {"maskrcnn": "Mask R-CNN", "cascadercnn": "Cascade Mask R-CNN",
              "retinanet": "RetinaNet", "rtdetr": "RT-DETR", "yolox": "YOLOX"}
-# As published, where the small configurations have less.
+# Published values, where the small configurations use smaller ones.
 MODELS = {"rtdetr": {"model.decoder.num_queries": 300, "model.denoising.num_queries": 100}}
-# Open MPI's words for a container, whose only user is root.
+# Allows Open MPI to run as root, which is the only user of a container.
 AS_ROOT = ({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
            if os.geteuid() == 0 else {})
-STEPS, IMAGES = 3, 2  # of a timed training step: how many, images of each
+STEPS, IMAGES = 3, 2  # number of timed training steps, images per step
 
 
 class Bench:
-    """What is measured, each as {row of the table: value}."""
+    """Measurements; each returns {row of the table: value}."""
 
     def __init__(self, trainer, folder):
         self.trainer, self.folder = os.path.abspath(trainer), folder
         self.sets = {}
 
     def data(self, **sizes):
-        """The folder of a made set of these sizes; written once."""
+        """Returns the folder of a generated data set of these sizes; written once."""
         key = tuple(sorted(sizes.items()))
         if key not in self.sets:
             self.sets[key] = make_set(os.path.join(self.folder, f"set{len(self.sets)}"), **sizes)
         return self.sets[key]
 
     def json(self, *words, settings=None, cache="", program="trainer"):
-        """The JSON that a command prints, and what the process took."""
+        """Returns the JSON that a command prints and the resources that it used."""
         words += tuple(word for key, value in (settings or {}).items()
                        for word in ("--set", f"{key}={value}"))
         program = os.path.join(os.path.dirname(self.trainer), program)
@@ -47,7 +47,7 @@ class Bench:
         return result, used
 
     def step(self, detector, data, side, inference=False):
-        """A training step, or a detection, of square images."""
+        """Measures a training step or a detection with square images."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "data.flip": 0,
                     "data.test_batch_size": IMAGES, "train.epochs": 1e9, "train.threads": 1,
                     "model.weights": '""', **MODELS.get(detector, {})}
@@ -59,7 +59,7 @@ class Bench:
         return {f"{name}, CPU ms": 1e3 * result["cpu_s"], f"{name}, MiB": used["mib"]}
 
     def flow(self, data, side, images=64, threads=1):
-        """An image of the training flow."""
+        """Measures the training flow per image."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "data.short_side": side,
                     "data.max_side": side}
         result, used = self.json("bench", "dataflow", f"{CONFIGS}/maskrcnn.toml", "--batches",
@@ -68,7 +68,7 @@ class Bench:
                 "data flow, MiB": used["mib"]}
 
     def evaluator(self, name, images, objects, classes, threads=1, iou="bbox", most=100):
-        """`trainer coco-eval` of as many detections as objects, the process as a whole."""
+        """Measures the whole process of `trainer coco-eval` with as many detections as objects."""
         data = self.data(images=images, objects=objects, classes=classes)
         found = os.path.join(data, "found.json")
         if not os.path.exists(found):
@@ -79,7 +79,7 @@ class Bench:
         return {f"{name}, CPU ms": 1e3 * used["cpu"], f"{name}, MiB": used["mib"]}
 
     def start(self, data):
-        """To the first two batches: annotations are read from JSON, then from the cache."""
+        """Measures the time to two batches, with annotations from JSON and then from the cache."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "data.short_side": 64}
         cache, result = tempfile.mkdtemp(dir=self.folder), {}
         for name in "first batches", "the same, annotations cached":
@@ -89,7 +89,7 @@ class Bench:
         return result
 
     def ranks(self, data, count):
-        """A training step of `count` ranks, 2 images of each."""
+        """Measures a training step on `count` ranks with 2 images each."""
         settings = {"data.root": f'"{data}"', "data.batch_size": IMAGES, "train.threads": 1}
         numbers = ",".join(str(n) for n in sorted({1, count}))
         result, _ = self.json(f"{CONFIGS}/maskrcnn.toml", "--weak", "--ranks", numbers, "--steps",
@@ -97,7 +97,7 @@ class Bench:
         return {"training step, CPU ms of all ranks": 1e3 * result["runs"][-1]["cpu_s"]}
 
     def serving(self, data, consumers, batches):
-        """A data server for consumers that read a given number of batches each."""
+        """Measures a data server whose consumers read `batches` batches each."""
         endpoint = f"ipc://{self.folder}/server{consumers}"
         words = [f"{CONFIGS}/maskrcnn.toml", "--set", f'data.root="{data}"', "--set",
                  f"data.batch_size={IMAGES}"]
@@ -116,7 +116,7 @@ class Bench:
 
 
 def cpu_of(process):
-    """CPU seconds of a running process."""
+    """Returns the CPU seconds of a running process."""
     with open(f"/proc/{process}/stat") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -124,7 +124,7 @@ def cpu_of(process):
 
 @contextlib.contextmanager
 def listening(command, endpoint):
-    """The id of a process that listens at an ipc:// endpoint."""
+    """Starts a server that listens on an ipc:// endpoint; yields its process id."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while not os.path.exists(endpoint.removeprefix("ipc://")):

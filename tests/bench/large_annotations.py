@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains on annotations that are larger than memory should hold: read for the first time, then from
+"""Trains with annotations that are larger than a memory limit: read for the first time, then from
 the cache.
 
     tests/bench/large_annotations.py TRAINER [--images 500000] [--objects 20] [--gigabytes 11]
@@ -7,9 +7,9 @@ the cache.
 
 Writes a small sample data set into a temporary folder in --folder (needs three times --gigabytes of
 space), with annotations of --images images that repeat its photos. Outlines have as many points as
-the size of the JSON requires; objects are in random order, like COCO's. `ulimit -d` limits memory
-that is not a page of a file. Prints seconds, the peak of such memory (RssAnon), and the peak of all
-resident memory, including pages of the cache that the kernel can take back.
+the size of the JSON requires; objects are in random order, like COCO's. RLIMIT_DATA limits memory
+that is not mapped from a file. Prints seconds, the peak of this memory (RssAnon), and the peak of
+all resident memory, including pages of the cache that the kernel can reclaim.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ import time
 
 
 def write_annotations(out, like, images, objects, size):
-    """COCO's JSON of about `size` bytes whose images repeat those of `like`."""
+    """Writes COCO JSON of about `size` bytes whose images repeat those of `like`."""
     photos, count = like["images"], images * objects
     points = max(3, int((size - 90 * images) / count - 130) // 14)
     draw = random.Random(1).uniform
@@ -46,7 +46,7 @@ def write_annotations(out, like, images, objects, size):
 
 
 def sample_with_annotations(trainer, folder, images, objects, size):
-    """A data folder: a few photos of the sample data set, and annotations that repeat them."""
+    """Makes a data folder: a few sample images, and annotations that repeat them."""
     subprocess.run([trainer, "sample", "--out", folder, "--train", "64", "--val", "8"], check=True,
                    stdout=subprocess.DEVNULL)
     truth = os.path.join(folder, "annotations", "instances_train2017.json")
@@ -58,7 +58,7 @@ def sample_with_annotations(trainer, folder, images, objects, size):
 
 
 def memory_of(process):
-    """RssAnon and VmHWM in MiB; nothing once it has ended."""
+    """Returns RssAnon and VmHWM of a process in MiB; empty if it has ended."""
     try:
         with open(f"/proc/{process}/status") as status:
             fields = dict(line.split(":", 1) for line in status)
@@ -68,7 +68,7 @@ def memory_of(process):
 
 
 def train(command, cache, limit):
-    """Seconds and peaks in MiB of a training under the limit."""
+    """Trains under the limit; returns the seconds and the peaks in MiB."""
     began, anonymous, resident = time.monotonic(), 0, 0
     def bound():
         resource.setrlimit(resource.RLIMIT_DATA, (limit << 20, limit << 20))

@@ -1,6 +1,6 @@
 """Makes data sets with any number of images, objects per image and classes in seconds.
 
-A few pictures repeat; boxes and outlines of four points are the same for the same sizes.
+A few images repeat. Boxes and outlines of four points depend only on these sizes.
 """
 import json
 import os
@@ -9,7 +9,7 @@ import zlib
 
 
 def write_picture(path, width, height, number):
-    """A PNG of smooth colours."""
+    """Writes a PNG of smooth colours."""
     rows = b"".join(b"\0" + bytes((x * 5 + y * 3 + number * 40 + c * 85) // 4 % 256
                                   for x in range(width) for c in range(3)) for y in range(height))
 
@@ -24,7 +24,7 @@ def write_picture(path, width, height, number):
 
 
 def box_of(number, side):
-    """x, y, w, h of an object in a square picture: 1/30 to 1/10 of its side, anywhere."""
+    """Returns x, y, w, h of an object in a square image: 1/30 to 1/10 of its width, anywhere."""
     size = side * (33 + number * 29 % 67) // 1000
     return number * 7919 % (side - size), number * 104729 % (side - size), size, size
 
@@ -47,7 +47,7 @@ def write_annotations(path, images, objects, classes, side, pictures):
 
 
 def make_set(folder, images=16, objects=10, classes=80, side=320, pictures=8):
-    """A COCO folder, the same for training and validation; returns it."""
+    """Makes a COCO folder that training and validation share; returns the folder."""
     os.makedirs(os.path.join(folder, "annotations"))
     os.makedirs(os.path.join(folder, "train2017"))
     os.symlink("train2017", os.path.join(folder, "val2017"))
@@ -61,7 +61,7 @@ def make_set(folder, images=16, objects=10, classes=80, side=320, pictures=8):
 
 
 def write_results(path, images, found, classes, side):
-    """Detections as a COCO results file: the objects of a set with as many, a few pixels off."""
+    """Writes a COCO results file: the objects of a data set of this size, moved by a few pixels."""
     with open(path, "w", buffering=1 << 20) as out:
         out.write("[")
         for i in range(images * found):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a data set of persons with keypoints: truth, and detections close to it and far from it.
+"""Makes a data set of persons with keypoints: annotations, and detections near and far from them.
 
     tests/bench/made_keypoints.py FOLDER IMAGES DETECTIONS
 
@@ -11,14 +11,14 @@ import random
 import sys
 
 PARTS = 17
-# How far a keypoint may be off, by the square root of the person's area: COCO's sigmas.
+# COCO's sigmas: the deviation of a keypoint, relative to the square root of the person's area.
 SIGMAS = [.026, .025, .025, .035, .035, .079, .079, .072, .072, .062, .062, .107, .107, .087, .087,
           .089, .089]
 WIDTH, HEIGHT = 640, 480
 
 
 def person(draw):
-    """[(x, y, visibility)] and a bounding box."""
+    """Returns [(x, y, visibility)] and a bounding box."""
     w, h = draw.uniform(20, 300), draw.uniform(30, 400)
     x, y = draw.uniform(0, WIDTH - w), draw.uniform(0, HEIGHT - h)
     parts = [(round(x + draw.random() * w), round(y + draw.random() * h),
@@ -27,7 +27,7 @@ def person(draw):
 
 
 def near(draw, parts, area):
-    """A detection of the person: precise, as people are, or poor."""
+    """Returns a detection of the person: precise, as good as a human annotator's, or poor."""
     spread = 2 * area ** 0.5 * draw.choice([.3, 1, 3])
     return [(x + draw.gauss(0, spread * sigma), y + draw.gauss(0, spread * sigma))
             for (x, y, _), sigma in zip(parts, SIGMAS)]

@@ -1,5 +1,5 @@
-// Cost of operations on one mask, for objects of a 640 x 480 image made from polygons of 24 points.
-// The lower bound is the time to write the bytes of a bitmap once.
+// Cost of operations on one mask. The objects are polygons of 24 points in a 640 x 480 image. The
+// lower bound is the time to write the bytes of a bitmap once.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace millrace::coco {
 namespace {
 
 constexpr std::uint32_t kHeight = 480, kWidth = 640;
-constexpr int kSide = 28;  // side of a detector's masks
+constexpr int kSide = 28;  // width and height of a detector's masks
 
 struct Objects {
   std::vector<Polygon> polygons;
@@ -87,7 +87,7 @@ void add_all() {
   });
   add("merge_8",
       [](std::size_t i) { return merge(std::span(objects().masks).subspan(i % 57, 8)); });
-  add("iou_64", [](std::size_t i) {  // one with all
+  add("iou_64", [](std::size_t i) {  // of one mask and all masks
     return mask_iou({&objects().masks[i], 1}, objects().masks, {});
   });
 }

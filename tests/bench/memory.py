@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The peak memory of trainings with 1, 100, 1,000 and 4,000 objects in an image.
+"""Measures the peak memory of training with 1, 100, 1,000 and 4,000 objects per image.
 
     tests/bench/memory.py TRAINER [--steps 3] [--only maskrcnn]
 
-For each detector: a training of a few steps on COCO photos of 640x480 (MILLRACE_TEST_DATA,
-default: ../shared/data), with a checkpoint. The peak is that of its record.json. Detectors with
-regions start from ImageNet weights, so that they have proposals, and count nearly all of them as
+Each detector trains for a few steps on COCO photos of 640x480 (MILLRACE_TEST_DATA, default:
+../shared/data) and writes a checkpoint. The peak is read from record.json. Detectors with regions
+start from ImageNet weights, so that they have proposals, and treat nearly all of these as
 foreground.
 """
 import argparse
@@ -19,7 +19,7 @@ from comparison import photos
 from steps import make_data
 
 COCO = "configs/coco/"
-PLAIN = {"unset": '["data.stages"]'}  # resized and padded
+PLAIN = {"unset": '["data.stages"]'}  # images are only resized and padded
 IMAGENET = os.path.abspath(os.path.join(os.environ.get("MILLRACE_TEST_DATA", "../shared/data"),
                                         "weights", "R50_C1-C4_imagenet_msra_fp16.npz"))
 TRAINED = {"model.weights": f'"{IMAGENET}"', "model.force_weights": "true"}
@@ -39,7 +39,7 @@ TRAIN_ONLY = {"callbacks.evaluate.enabled": "false", "data.val": '""'}
 
 
 def trained(trainer, folder, config, sets, steps):
-    """What record.json says of a short training; ends the program if that fails."""
+    """Trains for a few steps and returns the entry in record.json; ends the program on failure."""
     sets = {"data.root": f'"{folder}"', "model.weights": '""', "train.max_steps": steps,
             "train.epochs": 1000, "train.threads": 2, "callbacks.pictures.enabled": "false", **sets}
     with tempfile.TemporaryDirectory() as runs:
@@ -56,7 +56,7 @@ def trained(trainer, folder, config, sets, steps):
 
 
 def crowded(folder, count, out):
-    """The photos with `count` objects each: those that they have, again and again, moved."""
+    """Makes a data set of the photos with `count` objects each: their own, repeated and moved."""
     with open(os.path.join(folder, "annotations", "instances_train2017.json")) as f:
         every = json.load(f)
     objects = []

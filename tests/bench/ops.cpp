@@ -1,5 +1,5 @@
-// Cost of the operators of the detectors, on inputs that ops.py generates in the same way for
-// torchvision. The counter `check` is a value of the result, which must be equal in both.
+// Cost of the detectors' operators on inputs that ops.py also generates for torchvision. The
+// counter `check` is a value of the result, which must be equal for both.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -20,14 +20,15 @@
 namespace millrace {
 namespace {
 
-/// Returns the fractions of multiples of `step`, [N] double: evenly spread in [0, 1) and equal in
-/// every language.
+/// Returns the fractional parts of multiples of `step`, [N] double: evenly spread in [0, 1) and
+/// equal in C++ and Python.
 at::Tensor spread(std::int64_t count, double step) {
   const auto values = at::arange(count, at::kDouble) * step;
   return values - values.floor();
 }
 
-/// Returns boxes [N, 4] with sides from `least` to `most`, within width x height pixels.
+/// Returns boxes [N, 4] with widths and heights from `least` to `most`, within width x height
+/// pixels.
 at::Tensor boxes(std::int64_t count, double width, double height, double least, double most) {
   const auto side = [&](double step) { return spread(count, step) * (most - least) + least; };
   const auto w = side(0.5545497), h = side(0.3025187);
@@ -67,7 +68,7 @@ struct Pooling {
   at::Tensor operator()() const { return roi_align(maps, rois, levels, options); }
 };
 
-/// Arguments: regions, cells per side, adaptive sampling.
+/// Arguments: regions, cells per row and column, adaptive sampling.
 void roi_align_forward(benchmark::State& state) {
   const at::NoGradGuard no_grad;
   const Pooling pooling(state.range(0), state.range(1), state.range(2) != 0);
@@ -142,7 +143,8 @@ void match_anchors(benchmark::State& state) {
       [](const Matches& matches) { return matches.label.eq(1).sum().item<double>(); });
 }
 
-/// 128 regions of 20 octagonal objects in a 512 x 512 image. Argument: soft or binary.
+/// Computes targets of 128 regions with 20 octagonal objects in a 512 x 512 image. Argument: 1 =
+/// soft, 0 = binary targets.
 void targets_of_masks(benchmark::State& state) {
   const auto objects = boxes(20, 512, 512, 40, 300);
   std::vector<coco::Segmentation> shapes;

@@ -133,13 +133,13 @@ def ours(bench, pattern, threads):
 
 
 def least(rounds):
-    """Of several answers the least times."""
+    """Returns the minimum times of several rounds."""
     return {name: [min(r[name][0] for r in rounds), min(r[name][1] for r in rounds),
                    rounds[0][name][2]] for name in rounds[0]}
 
 
 def row(name, own, other):
-    """Of the table; `other`: torchvision's, or None."""
+    """Returns a row of the table; `other` is torchvision's values or None."""
     wall, cpu, check = own
     cells = [name, f"{wall:.2f}", f"{cpu:.2f}"]
     if not other:

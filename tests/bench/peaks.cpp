@@ -1,6 +1,6 @@
-// Peak speed of this machine, as JSON: a large matrix product, and z = x + 2 y over vectors of 64
-// MiB, which exceed every cache. `trainer bench model --work` reports the fraction that operators
-// reach.
+// Prints the peak speed of this machine as JSON, from a large matrix product and from z = x + 2 y
+// over vectors of 64 MiB, which exceed every cache. `trainer bench model --work` reports the
+// fraction of this speed that operators reach.
 //
 //   bench_peaks [cpu|cuda] [THREADS]
 #include <ATen/Parallel.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kTries = 6;  // the first is a warm-up
 
-/// Returns the seconds of the fastest try.
+/// Returns the seconds of the fastest run.
 template <typename Work>
 double fastest(c10::Device device, const Work& work) {
   double best = std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 // bench_predict MODEL fp32|bf16 THREADS BATCH ROUNDS IMAGE...: detects objects in the images, BATCH
-// at a time, ROUNDS times, and prints one line of JSON: seconds to open the model and to its first
-// result, median wall seconds and mean CPU seconds per image after the first batch, and the number
-// of objects.
+// at a time, ROUNDS times, and prints one line of JSON: seconds to open the model, seconds from the
+// start of the process to the first result, median wall seconds and mean CPU seconds per image
+// after the first batch, and the mean number of objects per image.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -4,10 +4,11 @@ R50-FPN at 800/1333.
 
     tests/bench/predict.py TRAINER BENCH_PREDICT [--rounds 3] [--photos 6] [--onnx MODEL.onnx]
 
-Weights and photos are those of step.py: torchvision's names and style on both sides. One image and
-batches of four, one thread and two, fp32 and bf16; the first answer after the start of the process,
-and its peak memory. torchvision (eager) is run by MILLRACE_PEERS_PYTHON, an interpreter that has it
-and pycocotools. With --onnx, the exported file in onnxruntime, if that interpreter has it.
+Weights and photos are those of step.py, with torchvision's names and style on both sides. Measures
+one image and batches of four, with one thread and two, in fp32 and bf16; also the time from the
+start of the process to the first result, and peak memory. torchvision (eager) is run by
+MILLRACE_PEERS_PYTHON, an interpreter that has it and pycocotools. With --onnx, also measures the
+exported model in onnxruntime, if that interpreter has it.
 
 Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
@@ -37,7 +38,7 @@ Measured = tuple[Answer | None, str | None]
 
 
 def since_start() -> float:
-    """Seconds since this process started, with all that was loaded."""
+    """Returns the seconds since this process started, including all loading."""
     with open("/proc/self/stat") as f:
         ticks = int(f.read().rsplit(")", 1)[1].split()[19])
     return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -52,7 +53,7 @@ def measured(command: list[str], threads: int) -> Measured:
 
 
 def make_model(trainer: str, folder: str) -> str:
-    """model.safetensors with the weights that torchvision wrote: a training of rate 0."""
+    """Returns a model.safetensors with torchvision's weights, written by training at rate 0."""
     sets = {"data.root": f'"{folder}"', "data.short_side": 64, "data.max_side": 96,
             "data.test_short_side": 800, "data.test_max_side": 1333, "data.batch_size": 16,
             "model.style": '"torchvision"', "model.weights": f'"{folder}/maskrcnn.pth"',
@@ -71,7 +72,7 @@ def make_model(trainer: str, folder: str) -> str:
     return sorted(found)[-1]
 
 
-# ------------------------------------------------ peers, in processes of their own
+# ------------------------------------------------ peers, in separate processes
 
 def torchvision_answers(folder: str, precision: str, threads: int) -> Callable[[list[str]], int]:
     import numpy as np
@@ -96,7 +97,7 @@ def torchvision_answers(folder: str, precision: str, threads: int) -> Callable[[
 
 
 def onnx_answers(model: str, threads: int) -> Callable[[list[str]], int]:
-    """The exported file takes one image: batches are a loop."""
+    """The exported model takes one image, so batches are a loop."""
     import numpy as np
     import onnxruntime
     from PIL import Image
@@ -194,7 +195,7 @@ def main() -> None:
     a = arguments.parse_args()
     if a.peer:
         out = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # what libraries print
+        os.dup2(2, 1)  # the output of libraries goes to standard error
         print(json.dumps(peer(a)), file=out)
         return
     data, python = photos(), interpreter()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The cost of determinism and other guarantees, as a share of a training step.
+"""Measures the cost of determinism and other guarantees, as a share of a training step.
 
     tests/bench/prices.py TRAINER [--config configs/maskrcnn.toml] [--steps 40] [--rounds 3]
                           [--set K=V]... [--only NAME]
 
-Each price is the difference between two trainings that differ in one guarantee, in seconds and in
-CPU seconds, as a share of a step. The two run alternately, once per round; the time of start and
-end is subtracted, measured by a training of one step. Medians are printed, with the lowest and the
+Each cost is the difference between two training runs that differ in one guarantee, in seconds and
+in CPU seconds, as a share of a step. The two run alternately, once per round; the time of start and
+end is measured by a run of one step and subtracted. Medians are printed, with the lowest and the
 highest round. On a busy machine, compare CPU seconds.
 """
 import contextlib
@@ -26,7 +26,7 @@ PORTS = itertools.count(5870)
 
 
 class Case:
-    """A price: trainings without and with what is paid for, `times` in each of them."""
+    """A cost: settings without and with a guarantee, which is needed `times` times in a run."""
 
     def __init__(self, without, having, times, config=None, ranks=1):
         self.without, self.having, self.times = without, having, times
@@ -34,7 +34,7 @@ class Case:
 
 
 def prices(a, folder):
-    """name -> Case."""
+    """Returns name -> Case."""
     half = a.batch // 2
     accumulate = ({"data.batch_size": a.batch},
                   {"data.batch_size": half, "optimizer.accumulate": 2}, a.steps)
@@ -79,7 +79,7 @@ def prices(a, folder):
 
 
 def train(a, case, folder, settings, steps):
-    """Returns the resources of a training; ends the program if it fails."""
+    """Returns the resources of a training run; ends the program if it fails."""
     words = [a.trainer, "run", case.config or a.config, "--out", os.path.join(folder, "runs")]
     if case.ranks > 1:
         words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(case.ranks), *words]
@@ -94,7 +94,7 @@ def train(a, case, folder, settings, steps):
 
 @contextlib.contextmanager
 def server(a, case, folder, settings):
-    """A data server, where the settings name one."""
+    """Runs a data server if the settings name one."""
     if "data.source" not in settings:
         yield
         return
@@ -113,7 +113,7 @@ def server(a, case, folder, settings):
 
 
 def steps_alone(a, case, folder, settings):
-    """What the steps of a training took, without its start and end."""
+    """Returns the time of a run's steps, without its start and end."""
     with server(a, case, folder, settings):
         first, whole = (train(a, case, folder, settings, steps) for steps in (1, a.steps + 1))
     return {key: whole[key] - first[key] for key in ("wall", "cpu")}
@@ -141,7 +141,7 @@ def main():
     arguments.add_argument("--steps", type=int, default=40)
     arguments.add_argument("--batch", type=int, default=4, help="data.batch_size")
     arguments.add_argument("--set", action="append", default=[])
-    arguments.add_argument("--only", default="", help="measure only prices with this in their name")
+    arguments.add_argument("--only", default="", help="measure only costs whose name contains this")
     a = arguments.parse_args()
     a.trainer = os.path.abspath(a.trainer)
     a.set.append(f"data.batch_size={a.batch}")

@@ -1,11 +1,11 @@
-"""The memory of this process and those that it starts."""
+"""The memory of this process and its child processes."""
 import os
 import threading
 import time
 
 
 def now():
-    """MiB at this moment: pages that processes share count once. Takes a millisecond."""
+    """Returns the current MiB; pages that processes share count once. Takes a millisecond."""
     total, todo = 0, [os.getpid()]
     for pid in todo:
         try:
@@ -20,7 +20,7 @@ def now():
 
 
 class Peak(threading.Thread):
-    """The maximum, sampled every `every` seconds from now on."""
+    """The peak memory, sampled every `every` seconds from now on."""
 
     def __init__(self, every):
         super().__init__(daemon=True)

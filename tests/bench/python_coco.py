@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares millrace.coco with peers in Python in one run.
+"""Compares millrace.coco with Python peers in one run.
 
     tests/bench/python_coco.py TRAINER [--rounds 5] [--iou bbox segm keypoints]
                                [--from files dicts arrays] [--images 5000] [--slow] [--json]
@@ -8,8 +8,8 @@ Each process loads annotations and detections, evaluates, accumulates and summar
 starts after the imports and, for dicts and arrays, after the detections are loaded. TRAINER makes
 the data set (see coco_eval.py); people are made from its boxes. MILLRACE_PEERS_PYTHON is a Python
 that has millrace (`pip install` or PYTHONPATH); peers that it lacks are skipped. vernier is called
-by its own classes, which accept all three forms, the others like pycocotools. Memory is the peak of
-the process minus that of the imports.
+through its own classes, which accept all three forms; the other peers are called like pycocotools.
+Memory is the peak of the process minus the memory of the imports.
 """
 import functools
 import json
@@ -61,7 +61,7 @@ VERNIER = """kind = {"bbox": instance.Bbox, "segm": instance.Segm, "keypoints": 
 
 
 def peer(python, name):
-    """A function that evaluates, and gives its answer, or None and why."""
+    """Returns a function that evaluates and returns the answer, or None and the reason."""
     def measure(form, gt, dt, iou, threads):
         program = EVALUATE.format(imports=PEERS[name],
                                   evaluate=VERNIER if name == "vernier" else COCOEVAL)
@@ -77,8 +77,9 @@ def peer(python, name):
 
 
 def made_files(folder, *made):
-    """iou -> annotations and detections, made once from the set's. All detections have boxes, which
-    vernier asks for; people are the boxes with a grid of 17 keypoints, a few of them not labelled.
+    """Returns iou -> annotations and detections, made once from the files `made`. All detections
+    have boxes, which vernier requires; people are the boxes with a grid of 17 keypoints, some of
+    which are not labelled.
     """
     gt, boxes, masks = made
     people, points, both = (os.path.join(folder, f + ".json")
@@ -130,7 +131,7 @@ def main():
     python = interpreter() or sys.exit(1)
     folder = f"build/bench-eval-{a.images}" + ("" if a.detections == 100 else f"-{a.detections}")
     made = made_set(os.path.abspath(a.trainer), folder, a.images, a.detections)
-    # Elsewhere: what is run later counts the memory of the process that starts it as its own.
+    # In a separate process: the peak memory of a process includes that of its parent at its start.
     with ProcessPoolExecutor(1) as aside:
         files = aside.submit(made_files, folder, *made).result()
     runners = {name: peer(python, name) for name in PEERS if a.slow or name not in SLOW}

@@ -5,11 +5,11 @@
 
 Runs on COCO photos (MILLRACE_TEST_DATA, default: ../shared/data) with two threads or workers,
 batches of four, 800 and 320 pixels. Measures images per CPU second, images/s, memory (peak of all
-processes, shared pages once, minus that of the imports), time to the first batch, and time from a
-saved position after 40 batches to the next batch. MILLRACE_PEERS_PYTHON is a Python that has
-millrace (`pip install` or PYTHONPATH); peers that it lacks are skipped. Their stages are those of
-MILLRACE_PEERS (default: ../shared/peers, flow_torch.py and flow_opencv_serial.py), made as fast as
-possible:
+processes, shared pages counted once, minus the memory of the imports), time to the first batch, and
+time from a saved position after 40 batches to the next batch. MILLRACE_PEERS_PYTHON is a Python
+that has millrace (`pip install` or PYTHONPATH); peers that it lacks are skipped. Their stages are
+those of MILLRACE_PEERS (default: ../shared/peers, flow_torch.py and flow_opencv_serial.py), made as
+fast as possible:
 
     DataLoader        torch's, worker processes, torchvision's decode
     DataLoader cv2    the same with OpenCV, image by image
@@ -31,7 +31,7 @@ from comparison import interpreter, parser, peers_folder, photos, run, take_turn
 
 PEERS = ["DataLoader", "DataLoader cv2", "nodes", "nodes cv2", "spdl", "spdl cv2"]
 SETTINGS = [("800/1333", 800, 1333), ("320/533", 320, 533)]
-PLACE = 40  # batches
+PLACE = 40  # number of batches before the saved position
 
 
 def millrace_batches(a):
@@ -48,7 +48,7 @@ def millrace_batches(a):
 
 
 def torch_batches(a, nodes):
-    """As flow_torch.py; places by torchdata, which counts batches."""
+    """Like flow_torch.py; torchdata saves positions by counting batches."""
     import common
     import cv2
     import flow_torch
@@ -82,7 +82,7 @@ def grouped(data, ids):
 
 
 def spdl_batches(a):
-    """It knows no places: batches before one are made again and thrown away."""
+    """SPDL cannot save a position: earlier batches are made again and discarded."""
     import common
     import cv2
     import flow_opencv_serial as serial
@@ -124,7 +124,7 @@ def spdl_batches(a):
 
 
 def one(name, data, short, longest, seconds, state):
-    """Measures one in this process, or only the time to the batch after `state`."""
+    """Measures one library in this process, or only the time to the batch after `state`."""
     kind, _, variant = name.partition(" ")
     a = SimpleNamespace(data=data, short=short, max=longest, batch=4, workers=2, seed=1,
                         masks="none", antialias=False, variant=variant or "tvio")
@@ -158,7 +158,7 @@ def one(name, data, short, longest, seconds, state):
     before, began, images, pixels = cpu(), time.perf_counter(), 0, 0
     while time.perf_counter() - began < seconds:
         batch, count = next(batches)
-        batch.reshape(-1)[::4096].max()  # mapped lazily: paid for
+        batch.reshape(-1)[::4096].max()  # touches lazily mapped pages
         images, pixels = images + count, pixels + batch.nbytes / 3
     wall = time.perf_counter() - began
     return {"cpu": images / (cpu() - before), "wall": images / wall, "first_s": first,
@@ -166,7 +166,7 @@ def one(name, data, short, longest, seconds, state):
 
 
 def measure(folder, data, name, short, longest, seconds):
-    """Of two processes: one that measures, one that goes on where that was after 40 batches."""
+    """Starts two processes: one that measures, and one that resumes from the saved position."""
     here = os.path.dirname(os.path.abspath(__file__))
     path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), here, folder])
 

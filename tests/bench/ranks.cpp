@@ -1,10 +1,10 @@
-// Cost of the gradient sums over ranks, and the part of it that the backward pass hides.
+// Cost of all-reducing the gradients over ranks, and the part of it that the backward pass hides.
 //
 //   mpirun -np 2 --bind-to none bench_ranks CONFIG train.max_steps=12 train.threads=1 ...
 //
-// prints the seconds of a step, of the wait after its backward pass (the minimum over the ranks,
-// which is that of the slowest rank, since the other ranks also wait for it), and of the same sums
-// alone.
+// prints the seconds of a step, of the wait after its backward pass, and of the same all-reduces
+// alone. The wait is also printed as the minimum over the ranks, which excludes waiting for the
+// slowest rank.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ namespace millrace {
 namespace {
 
 constexpr std::int64_t kWarmUp = 2;  // warm-up steps, not counted
-constexpr int kAlone = 5;            // number of sums without a step
+constexpr int kAlone = 5;            // number of all-reduces without a step
 
 double least(const Cluster& cluster, double mine) {
   for (const auto& theirs :
@@ -40,7 +40,7 @@ double least(const Cluster& cluster, double mine) {
   return mine;
 }
 
-/// Returns the seconds of the sums alone.
+/// Returns the seconds of the all-reduces alone.
 double sums_alone(const Cluster& cluster, const Parameters& parameters, at::ScalarType type) {
   const auto sync = make_gradient_sync(at::kCPU, cluster);
   GradientBuckets buckets(parameters, *sync, type);
@@ -90,7 +90,7 @@ int run(int argc, char** argv, const Cluster& cluster) {
   fmt::print(
       "{} ranks, {:.1f} MB of gradients: step {:.4f} s ({:.4f} s of CPU per rank), wait after the "
       "backward pass "
-      "{:.4f} s, minimum over ranks {:.4f} s = {:.1f} % of the step; the sums alone "
+      "{:.4f} s, minimum over ranks {:.4f} s = {:.1f} % of the step; the all-reduces alone "
       "{:.4f} s\n",
       cluster.size(), 4e-6 * static_cast<double>(detector->parameters().trainable_count()),
       step_s / steps, cpu_s / steps, sync_s / steps, least_sync_s / steps,

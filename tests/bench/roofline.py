@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The kernels of a training step of Mask R-CNN R50-FPN, their FLOPs and bytes, and the least time
-that an H100 and an H200 need for them: docs/scaling.md.
+"""Lists the kernels of a training step of Mask R-CNN R50-FPN with their FLOPs and bytes, and the
+least time that an H100 and an H200 need for them: docs/scaling.md.
 
     tests/bench/roofline.py                the tables of the page
     tests/bench/roofline.py --kernels      every kernel
     tests/bench/roofline.py --json         totals
     tests/bench/roofline.py --check PAGE   check that the page contains the output
 
-Everything follows from the shapes of the layers of configs/coco/mask_rcnn_R50_FPN_1x.toml, its
-norms frozen, the stem and C2 too. tests/bench/roofline_test.cpp compares FLOPs and parameters with
-those of the operators that a step really runs. A kernel's time is the larger of FLOPs / rate and
+All values follow from the layer shapes of configs/coco/mask_rcnn_R50_FPN_1x.toml with frozen norms,
+stem and C2. tests/bench/roofline_test.cpp compares FLOPs and parameters with those of the operators
+that a real step runs. A kernel's time is the larger of FLOPs / rate and
 bytes / bandwidth; each tensor is read and written once per kernel, whatever the caches keep.
 Activations are bf16, channels last; weights, losses, boxes and the optimizer fp32.
 """
@@ -18,17 +18,17 @@ import dataclasses
 import json
 import sys
 
-# Dense rates without sparsity and bandwidths of NVIDIA's data sheets (SXM).
+# Dense rates (without sparsity) and bandwidths from NVIDIA's data sheets (SXM).
 TENSOR, FP32 = 989e12, 67e12  # FLOP/s
 GPUS = {"H100": 3.35e12, "H200": 4.8e12}  # B/s
-# A step of 12 images on each of 8 H100 in MLPerf training v3.0, and the part of it that computes,
-# by the model of docs/scaling.md; its logs say nothing of kernels.
+# A step with 12 images on each of 8 H100 GPUs in MLPerf training v3.0, and its compute time by the
+# model of docs/scaling.md, since MLPerf's logs contain no kernel times.
 MLPERF_STEP_MS, MLPERF_COMPUTE_MS, MLPERF_BATCH = 66.9, 53.0, 12
 
 HALF, FULL, INDEX = 2, 4, 8  # bytes of bf16, fp32 and int64
-CELLS = 3  # anchors of a place
+CELLS = 3  # anchors per position
 
-# What our kernels do beside those of the roofline, and where.
+# What our kernels do in addition to those of the roofline, and where.
 EPILOGUE = "bias, sum and ReLU as a kernel after the convolution (plugins/cuda/finish.cu)"
 AFTER = "bias and ReLU after the transposed convolution, ReLU after fc6 and fc7 (libtorch)"
 RELU_BACK = "ReLU's gradient as a kernel (convolution.cpp)"
@@ -47,7 +47,7 @@ class Kernel:
     name: str
     flops: float
     bytes: float
-    extra: str = ""  # why it is there although the roofline needs none; "": it belongs to it
+    extra: str = ""  # why it runs although the roofline omits it; "" = in the roofline
     rate: float = TENSOR
 
     def seconds(self, gpu):
@@ -83,7 +83,7 @@ class Step:
         self.box_head(a)
         self.pool("mask", maps, a.masks, 14)
         self.mask_head(a)
-        for level, each in enumerate(maps[:4]):  # for the anchors drawn and twice ROIAlign reads it
+        for level, each in enumerate(maps[:4]):  # read for sampled anchors and by two ROIAligns
             self.add("FPN", f"P{level + 2} sums of gradients", 0, 4 * each.bytes, JOIN)
         self.add("optimizer", "norms of the gradients", self.trainable * 2, FULL * self.trainable,
                  rate=FP32)
@@ -99,14 +99,15 @@ class Step:
 
     def conv(self, part, name, x, out, kernel=1, stride=1, relu=True, bias=False, add=False,
              trained=True, needs_dx=True, twice=False):
-        """A convolution and what follows it. `bias`: trained, otherwise the shift of a frozen norm;
-        `add`: a map of the output's size is added; `twice`: the input has another reader."""
+        """Adds a convolution and what follows it. `bias`: a trained bias, otherwise the shift of a
+        frozen norm; `add`: a map of the output's size is added; `twice`: another layer also reads
+        the input."""
         y = Map(x.n, out, -(-x.height // stride), -(-x.width // stride))
         weights = out * x.channels * kernel * kernel
         flops = 2 * y.values * x.channels * kernel * kernel
         self.product(part, f"{name} forward", flops,
                      x.bytes + y.bytes * (2 if add else 1) + HALF * weights, "forward")
-        # What is added is read by the roofline, too.
+        # The roofline also reads the map that is added.
         self.add(part, f"{name} bias, sum, ReLU", 0, 2 * y.bytes, EPILOGUE)
         scaled = (0 if bias or not trained else 2 * FULL) * weights
         rounded = (FULL + HALF) * weights
@@ -114,7 +115,7 @@ class Step:
         if not trained:
             return y
         self.trainable += weights + (out if bias else 0)
-        if relu:  # the roofline reads the output beside the gradient
+        if relu:  # the roofline reads the output and the gradient
             self.add(part, f"{name} ReLU backward", 0, 2 * y.bytes, RELU_BACK)
         mask = y.bytes if relu else 0
         if needs_dx:
@@ -188,7 +189,7 @@ class Step:
         return p
 
     def rpn(self, maps, a):
-        """Forward over the maps, and backward from the anchors drawn alone."""
+        """Adds the forward pass over the maps, and the backward pass from the sampled anchors."""
         head, anchors, before = "RPN head", 0, 0
         for number, level in enumerate(maps):
             name = f"P{number + 2}"
@@ -200,14 +201,14 @@ class Step:
         whole, rows = sum(m.bytes for m in maps), a.anchors
         pixels = HALF * rows * 9 * 256
         self.add(head, "pixels around the anchors", 0, 2 * pixels, DRAWN)
-        # The gradient of a map is written by the first that has one.
+        # The gradient of a map is written by the first layer that computes one.
         self.add(head, "gradients around the anchors", 0, whole + 2 * pixels)
         self.linear(head, "conv of the anchors", rows, 9 * 256, 256, relu=True)
         self.linear(head, "logits of the anchors", rows, 256, CELLS, relu=False)
         self.linear(head, "deltas of the anchors", rows, 256, 4 * CELLS, relu=False)
         part = "anchors, matching, RPN loss"
-        # Twice: the best anchor of each object, then the best object of each anchor; 16 operations.
-        # All images have the same anchors.
+        # Two passes: the best anchor of each object, then the best object of each anchor, with 16
+        # operations per pair. All images have the same anchors.
         self.add(part, "matching", 2 * 16 * a.batch * a.objects * anchors,
                  anchors * 2 * 4 * FULL + a.batch * anchors * (INDEX + 1), rate=FP32)
         self.add(part, "draw", 0, 2 * a.batch * anchors)
@@ -228,7 +229,7 @@ class Step:
                  a.batch * 1000 * (4 * FULL + INDEX + 1), rate=FP32)
 
     def pool(self, name, maps, regions, size):
-        """Each map is read, or added to, as a whole; four samples a cell, each of four places."""
+        """Each map is read or updated as a whole; four samples per cell, each from four pixels."""
         part, cells = "ROIAlign", regions * size * size * 256
         whole = sum(m.bytes for m in maps[:4])
         self.add(part, f"{name} forward", 4 * 8 * cells, whole + HALF * cells, rate=FP32)
@@ -271,8 +272,8 @@ class Step:
     # ---------------------------------------------------------------- what is printed
 
     def rows(self, extra, key):
-        """key of each kernel -> FLOPs, bytes, seconds on each GPU; those of the roofline or the
-        others, in the order of the step."""
+        """Returns key(kernel) -> FLOPs, bytes, seconds on each GPU, in the order of the step: for
+        the kernels of the roofline, or if `extra`, for the kernels that ours adds."""
         rows = {}
         for kernel in self.kernels:
             if bool(kernel.extra) == extra:
@@ -324,12 +325,14 @@ def tables(step, a):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__,
                                         formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default, doc in (("batch", 12, "images"), ("height", 800, "padded"),
-                               ("width", 1344, "padded"), ("classes", 80, "of objects"),
-                               ("objects", 8, "an image"),
-                               ("boxes", 0, "regions of the box head; 0: 512 an image"),
-                               ("masks", 0, "regions of the mask head; 0: a quarter of them"),
-                               ("anchors", 0, "drawn for the RPN's loss; 0: 256 an image")):
+    for name, default, doc in (("batch", 12, "number of images"),
+                               ("height", 800, "padded height"),
+                               ("width", 1344, "padded width"),
+                               ("classes", 80, "number of classes"),
+                               ("objects", 8, "objects per image"),
+                               ("boxes", 0, "regions of the box head; 0 = 512 per image"),
+                               ("masks", 0, "regions of the mask head; 0 = a quarter as many"),
+                               ("anchors", 0, "sampled for the RPN's loss; 0 = 256 per image")):
         arguments.add_argument(f"--{name}", type=int, default=default, help=f"{doc} ({default})")
     arguments.add_argument("--kernels", action="store_true")
     arguments.add_argument("--json", action="store_true")

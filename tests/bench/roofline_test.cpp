@@ -1,6 +1,7 @@
 // The layers in roofline.py match those of a real step: the same FLOPs in convolutions and matrix
-// products, forward and backward, and the same number of trained parameters. Winograd's sums count
-// as direct ones, and pixels without a gradient count like all others.
+// products, forward and backward, and the same number of trainable parameters. Winograd
+// convolutions are counted like direct ones, and pixels without a gradient are counted like all
+// other pixels.
 #include <ATen/TensorOperators.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -27,8 +28,9 @@ struct Counted {
   std::int64_t depth = 0;  // nesting depth of counted operators
 } counted;
 
-/// Returns the FLOPs of a convolution with weight [out, in, k, k], from the number of its output
-/// values; for a transposed one, weight [in, out, k, k], from the number of its input values.
+/// Returns the FLOPs of a convolution with weight [out, in, k, k], where `values` is the number of
+/// output values, or of a transposed convolution with weight [in, out, k, k], where `values` is the
+/// number of input values.
 std::int64_t convolution_flops(std::int64_t values, const at::Tensor& weight) {
   return 2 * values * c10::multiply_integers(weight.sizes().slice(1));
 }
@@ -44,7 +46,7 @@ std::int64_t output_values(const at::Tensor& x, const at::Tensor& weight, std::i
 
 constexpr std::string_view kSparse = "millrace::sparse_convolution_backward";
 
-/// Returns the FLOPs of a call.
+/// Returns the FLOPs of an operator's call; 0 if the operator is not counted.
 std::int64_t flops_of(const at::RecordFunction& op) {
   const std::string_view name = op.name();
   const auto input = [&](std::size_t i) -> const c10::IValue& { return op.inputs()[i]; };

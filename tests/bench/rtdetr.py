@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares our RT-DETR with that of `transformers`: a training step and a detection, R18-vd.
+"""Compares our RT-DETR with the one in `transformers`: a training step and a detection, R18-vd.
 
     tests/bench/rtdetr.py TRAINER [--rounds 2] [--steps 6]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data), resized to
 squares, and start from the same random weights, which the package writes. Training: 4 images of
-416, AdamW with clipped gradients, fp32, two threads. Detection: one image of 640, until the 300
+416, AdamW with clipped gradients, fp32, two threads. Detection: one image of 640, up to the 300
 best boxes. MILLRACE_PEERS_PYTHON is a Python that has torch, torchvision, scipy and transformers;
 without it the comparison is skipped.
 
@@ -27,7 +27,7 @@ def our_sets(folder, size):
         "train.threads": THREADS, "model.weights": f'"{folder}/model.safetensors"'}
 
 
-# ------------------------------------------------ the package, in a process of its own
+# ------------------------------------------------ the package, in a separate process
 
 def peer_model():
     import torch
@@ -46,7 +46,7 @@ def peer_model():
 
 
 def peer_photos(folder, size):
-    """(RGB image (3, size, size), its labels) of each photo."""
+    """Yields (RGB image (3, size, size), labels) of each photo."""
     import torch
     from torchvision.io import ImageReadMode, decode_jpeg, read_file
     with open(os.path.join(folder, "annotations", "instances_train2017.json")) as f:

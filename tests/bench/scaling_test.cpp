@@ -21,7 +21,7 @@ TEST(ScalingModel, OneGpuMatchesMeasurement) {
   EXPECT_DOUBLE_EQ(efficiency(kCompute, 4, buckets(), 1, kNetwork), 1);
 }
 
-TEST(ScalingModel, EfficiencyFallsWithGpus) {
+TEST(ScalingModel, EfficiencyDecreasesWithGpus) {
   for (const double between : {1e9, 12.5e9, 400e9})
     for (const double images : {1, 4, 12}) {
       auto network = kNetwork;
@@ -45,7 +45,7 @@ TEST(ScalingModel, EfficiencyGrowsWithImages) {
   }
 }
 
-TEST(ScalingModel, SumAfterBackwardHidesNothing) {
+TEST(ScalingModel, AllReduceAfterBackwardIsFullyExposed) {
   double bytes = 0;
   for (const auto& bucket : buckets()) bytes += bucket.bytes;
   const std::vector<Gradient> at_once{{bytes, 1}};
@@ -62,7 +62,7 @@ TEST(ScalingModel, AllReduceRespectsLinkSpeed) {
   EXPECT_EQ(all_reduce_s(1e8, 1, kNetwork), 0);
 }
 
-TEST(ScalingModel, SmallSumsUseTree) {
+TEST(ScalingModel, SmallAllReducesUseTree) {
   // A ring's latency grows with the number of nodes, a tree's with its logarithm.
   EXPECT_LT(all_reduce_s(1e3, 512, kNetwork), 2 * all_reduce_s(1e3, 64, kNetwork));
 }
@@ -108,13 +108,13 @@ void expect_within(const std::vector<Comparison>& all, const std::string& of, do
   EXPECT_GT(compared, 0) << of;
 }
 
-TEST(ScalingModel, MatchesPublishedSteps) {
+TEST(ScalingModel, MatchesPublishedStepTimes) {
   expect_within(published_steps(), "aws", 0.05);
   expect_within(published_steps(), "64 x", 0.05);
   expect_within(published_steps(), "256 x 1", 0.40);  // another code base, see the page
 }
 
-TEST(ScalingModel, MatchesPublishedTrainings) {
+TEST(ScalingModel, MatchesPublishedTrainingTimes) {
   expect_within(published_trainings(), "MLPerf", 0.06);
   expect_within(published_trainings(), "aws", 0.11);
 }

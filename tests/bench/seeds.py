@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The spread of a recipe's scores: trains it with several seeds, with all instructions of this
-processor and with AVX2 only.
+"""Measures the spread of a recipe's scores: trains it with several seeds, with all instructions of
+this processor and with AVX2 only.
 
 usage: tests/bench/seeds.py TRAINER OUT [--seeds 5] [--config configs/maskrcnn.toml] [--set K=V]...
 
-Runs one training at a time on all cores: two hours for five seeds of the sample recipe on two
-cores. If it was killed, it resumes. Prints a row per run, and mean and standard deviation of the
-last evaluation of each kind.
+Trains one run at a time on all cores: two hours for five seeds of the sample recipe on two cores.
+If it is killed, the next start resumes it. Prints a row per run, and the mean and standard
+deviation of the last scores with each instruction set.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     found = {kind: [] for kind in INSTRUCTIONS}
-    # both kinds of a seed before the next: a part of the table is a table
+    # Both instruction sets of a seed run before the next seed, so that partial output is useful.
     for seed in range(1, arguments.seeds + 1):
         for kind in INSTRUCTIONS:
             found[kind].append(train(arguments, kind, seed))

@@ -1,7 +1,8 @@
 // bench_serving WAY SECONDS [made=RATE] [taken=RATE] [consumers=N] [servers=N]: reads batches of 4
-// x 800 x 1216 x 3 bytes and their boxes from servers in other processes, at full speed, as a
-// server makes them, or as a consumer takes them (RATE batches/s), and prints a line of JSON. WAY:
-// tcp, curve, ipc, shared; socket and checked measure the kernel's part (serving/ways.h).
+// x 800 x 1216 x 3 bytes with boxes from servers in other processes and prints one line of JSON.
+// `made` limits the rate of each server, `taken` that of each consumer, in batches/s; both run at
+// full speed by default. WAY is tcp, curve, ipc or shared; socket and checked measure the kernel's
+// part (serving/ways.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -26,8 +27,8 @@ namespace {
 using namespace millrace;
 using namespace millrace::bench;
 
-// Batches before the measurement, which fill the queue of the consumer. From then on one arrives
-// for each that is taken.
+// The number of batches before the measurement, which fill the consumer's queue. From then on, one
+// batch arrives for each batch that is taken.
 constexpr int kFirst = 32;
 
 /// Returns the user and system time of another process in seconds.
@@ -45,7 +46,7 @@ double cpu_seconds_of(const Way& way) {
   return sum;
 }
 
-/// The batches that one consumer received.
+/// Statistics of the batches that one consumer received.
 struct Had {
   std::int64_t batches = 0, bytes = 0;
   std::vector<double> ms;  // from when a batch was ready until it arrived

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Compares our data server with peers: MB/s of batches of 4 x 800 x 1216 x 3 bytes from one
-process to another, the cost of 100 images/s for both, and the latency of a batch.
+process to another, the CPU cost of 100 images/s in both processes, and the latency of a batch.
 
     tests/bench/serving.py BENCH_SERVING [--rounds 5] [--seconds 2]
 
@@ -9,7 +9,7 @@ without our checksums, and memcpy within one process. The peers are serve.py of 
 (default: ../shared/peers): tensorpack's send and receive, raw pyzmq and memcpy, run by the Python
 MILLRACE_PEERS_PYTHON; missing peers are skipped with a message. On a busy machine, measure with
 priority: rates and shares with `chrt -r 1`, but latencies with `nice -n -20`, because the kernel
-stops `chrt` processes that use all cores for 50 ms of each second, which the slowest batches show.
+stops `chrt` processes that use all cores for 50 ms of each second, which delays some batches.
 """
 import itertools
 import os
@@ -25,10 +25,10 @@ MANY = {("tcp", "consumers=8"): "eight consumers of one server, tcp",
         ("shared", "consumers=8"): "eight consumers of one server, shared memory"}
 PEERS = {("tensorpack", "tcp"): "tensorpack, tcp", ("pyzmq", "tcp"): "pyzmq alone, tcp",
          ("pyzmq", "ipc"): "pyzmq alone, ipc", ("memcpy", "tcp"): "memcpy within a process"}
-# What each is compared with.
+# The transport of ours that each peer is compared with.
 OURS = {"tensorpack, tcp": "tcp", "pyzmq alone, tcp": "tcp", "pyzmq alone, ipc": "ipc",
         "memcpy within a process": "shared"}
-# Batches/s of the latencies: 400 images/s, what a server of a core or so makes.
+# Batches/s for latencies: 400 images/s, which a server makes with about one core.
 MADE = 100
 
 
@@ -38,7 +38,7 @@ def spread(values, form="{:,.0f}"):
 
 
 def percentiles(answers):
-    """Milliseconds at 50, 99 and 99.9 % of the batches of all rounds."""
+    """Returns the 50th, 99th and 99.9th percentile of the latencies of all rounds, in ms."""
     ms = sorted(each for answer in answers for each in answer["ms"])
     return [f"{ms[min(len(ms) - 1, int(share * len(ms)))]:.1f}" for share in (0.5, 0.99, 0.999)]
 

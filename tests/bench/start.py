@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Start times: commands that only print, and trainings up to the end of their first step.
+"""Measures start times: commands that only print, and training up to the end of the first step.
 
     tests/bench/start.py TRAINER [--rounds 5] [--images 118287]
 
-The trainings are those of configs/maskrcnn.toml, over the sample data set and over annotations of
-COCO's size (471 MB) that repeat its photos, the first time and from the cache of annotations; the
-seconds are those of the log line about the first step, counted from the start of the process.
+Training uses configs/maskrcnn.toml with the sample data set, and with annotations of COCO's size
+(471 MB) that repeat its photos; annotations are read for the first time, then from their cache. The
+seconds are those in the log line about the first step, counted from the start of the process.
 Prints medians, minima and maxima.
 """
 import os
@@ -22,7 +22,7 @@ CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../configs
 
 
 def answers(trainer, folder):
-    """name -> command of those that only answer."""
+    """Returns name -> command for the commands that only print."""
     faulty = os.path.join(folder, "faulty.toml")
     with open(faulty, "w") as file:
         file.write("[model\n")

@@ -5,12 +5,13 @@ run-length masks.
     tests/bench/step.py TRAINER [--rounds 3] [--steps 8]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data) and start
-from the same weights, which torchvision writes: random, frozen norms with the statistics of the
-photos, class scores spread until a photo gives a hundred detections. Training: 2 images of 512,
-stem and C2 frozen, fp32, two threads; the ground truth joins the proposals on both sides and random
-proposals hit next to nothing, so that mask regions are the photos' objects, the same number over an
-epoch (printed). Detection: 800/1333, one image, until COCO run lengths. MILLRACE_PEERS_PYTHON
-is a Python that has torchvision and pycocotools; without it the comparison is skipped.
+from the same weights, which torchvision writes: random weights, frozen norms with the photos'
+statistics, class scores scaled until a photo has about a hundred detections. Training: 2 images of
+512, stem and C2 frozen, fp32, two threads. Both add the ground truth to the proposals, and random
+proposals match almost no object, so that the mask regions are the photos' objects: the same number
+over an epoch (printed). Detection: 800/1333, one image, up to COCO run lengths.
+MILLRACE_PEERS_PYTHON is a Python that has torchvision and pycocotools; without it the comparison is
+skipped.
 
 Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
 """
@@ -47,7 +48,7 @@ def theirs(python, folder, count, inference, short, longest):
                          "--longest", str(longest)] + ["--inference"] * inference)
 
 
-# ------------------------------------------------ torchvision, in a process of its own
+# ------------------------------------------------ torchvision, in a separate process
 
 def peer_measure(folder, count, inference, short, longest):
     import numpy as np
@@ -110,7 +111,7 @@ def main():
     a = arguments.parse_args()
     if a.peer:
         out = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # what libraries print
+        os.dup2(2, 1)  # the output of libraries goes to standard error
         result = peer_measure(a.peer, a.steps, a.inference, a.short,
                               a.longest) if a.short else torchvision_peer.write_weights(
                                   "maskrcnn", a.peer)

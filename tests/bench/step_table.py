@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Times a training step of every detector by size, precision and images, beside torchvision's.
+"""Times a training step of every detector by image size, precision and batch size.
 
     tests/bench/step_table.py TRAINER [--rounds 1] [--steps 2] [--all]
 
-R50-FPN, 80 classes, stem and C2 frozen, SGD, two threads; images of one size, cut to 512 on the
-longer side or to 800/1333, from the same COCO photos (640x480 of MILLRACE_TEST_DATA, default
-../shared/data). Mask R-CNN, Faster R-CNN and RetinaNet are compared with torchvision's on the same
-weights, in bf16 with its autocast, and with a backbone compiled by `torch.compile` (compilation is
-not timed). Measured without a peer: Cascade Mask R-CNN, and at squares of 512 YOLOX-s and RT-DETR
-R18-vd, whose packages yolox_step.py and rtdetr.py measure.
+R50-FPN, 80 classes, stem and C2 frozen, SGD, two threads; the images are COCO photos of 640x480
+(MILLRACE_TEST_DATA, default ../shared/data), resized to 512 on the longer side or to 800/1333. Mask
+R-CNN, Faster R-CNN and RetinaNet are compared with torchvision's with the same weights: with
+autocast for bf16, and with a backbone compiled by `torch.compile` (compilation is not timed).
+Measured without a peer: Cascade Mask R-CNN, and YOLOX-s and RT-DETR R18-vd with 512 x 512 pixels,
+whose packages are measured by yolox_step.py and rtdetr.py.
 
-Without --all, takes ten minutes on an idle machine: omits 8 images except in one case, 2 images of
-800/1333, and most compiled cases. MILLRACE_PEERS_PYTHON is a Python that has torchvision and
-pycocotools.
+Without --all, it takes ten minutes on an idle machine and omits most cases with 8 images or a
+compiled backbone, and 2 images of 800/1333. MILLRACE_PEERS_PYTHON is a Python that has torchvision
+and pycocotools.
 """
 import argparse
 import itertools
@@ -39,7 +39,7 @@ SIZES = {"512": (512, 512), "800/1333": (800, 1333)}
 
 
 def cases(everything):
-    """(detector, size, precision, images), in the table's order."""
+    """Yields (detector, size, precision, images) in the table's order."""
     for case in itertools.product(TITLES, SIZES, ("fp32", "bf16"), (1, 2, 8)):
         detector, size, precision, images = case
         if detector in ("yolox", "rtdetr") and size != "512":
@@ -100,7 +100,7 @@ def peer_measure(a):
 
 
 def compare(trainer, folder, case, has_peer, a):
-    """The case's row."""
+    """Measures a case and returns its row."""
     measures = {"millrace": lambda: ours(trainer, folder, case, a.steps, has_peer)}
     if has_peer:
         measures["eager"] = lambda: theirs(folder, case, a.steps, compiled=False)
@@ -131,7 +131,7 @@ def main():
     a = arguments.parse_args()
     if a.peer:
         out = os.fdopen(os.dup(1), "w")
-        os.dup2(2, 1)  # what libraries print
+        os.dup2(2, 1)  # the output of libraries goes to standard error
         return print(json.dumps(peer_measure(a) if a.size else torchvision_peer.write_weights(
             a.detector, a.peer) or {}), file=out)
     data, python = photos(), interpreter()

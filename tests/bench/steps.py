@@ -1,5 +1,5 @@
-"""What comparisons of training steps and detections share: the photos, our measurement, a peer's in
-its own process, the table of both."""
+"""Shared by comparisons of training steps and detections: the photos, our measurement, a peer's
+measurement in a separate process, the table of both."""
 import argparse
 import itertools
 import json
@@ -17,8 +17,8 @@ PHOTOS = 16
 
 
 def make_data(source, folder):
-    """A COCO folder of the 640x480 photos with the most objects, the same for training and
-    validation.
+    """Makes a COCO folder of the 640x480 photos with the most objects, which training and
+    validation share.
     """
     with open(os.path.join(source, "annotations", "instances_train2017.json")) as f:
         every = json.load(f)
@@ -29,7 +29,7 @@ def make_data(source, folder):
     images = [i for i in every["images"] if (i["width"], i["height"]) == (640, 480)
               and i["id"] in objects]
     images = sorted(images, key=lambda i: -len(objects[i["id"]]))[:PHOTOS]
-    images.sort(key=lambda i: i["id"])  # one order on both sides
+    images.sort(key=lambda i: i["id"])  # the same order in both programs
     every["images"] = images
     every["annotations"] = [a for i in images for a in objects[i["id"]]]
     os.makedirs(os.path.join(folder, "annotations"))
@@ -40,7 +40,7 @@ def make_data(source, folder):
 
 
 def ours(trainer, config, sets, steps, inference):
-    """`trainer bench model`, for take_turns."""
+    """Runs `trainer bench model`; a measure for take_turns."""
     result, used = run([trainer, "bench", "model", config, "--json", "--steps", str(steps)]
                        + ["--inference"] * inference
                        + [a for k, v in sets.items() for a in ("--set", f"{k}={v}")])
@@ -48,8 +48,8 @@ def ours(trainer, config, sets, steps, inference):
 
 
 def theirs(python, script, arguments):
-    """A script of this folder as the peer, for take_turns. OpenMP waits as ours does: on a busy
-    machine, spinning threads would only make the peer slower.
+    """Runs a script of this folder as the peer; a measure for take_turns. OpenMP threads spin as
+    briefly as ours do, since on a busy machine spinning would only make the peer slower.
     """
     result, used = run([python, "-W", "ignore", os.path.abspath(script), "peer", *arguments],
                        environment={"GOMP_SPINCOUNT": "1000"})
@@ -57,7 +57,7 @@ def theirs(python, script, arguments):
 
 
 def timed(step, examples, batch, steps):
-    """Calls step(list of `batch` examples) for two steps to warm up and `steps` that are timed."""
+    """Calls step(list of `batch` examples) for two warm-up steps and `steps` timed steps."""
 
     def used():
         own = resource.getrusage(resource.RUSAGE_SELF)
@@ -76,14 +76,14 @@ def timed(step, examples, batch, steps):
 
 
 def medians(answers):
-    """name -> s, CPU s, peak MiB."""
+    """Returns name -> s, CPU s, peak MiB."""
     return {name: [statistics.median(r[key] for r in each)
                    for key in ("step_s", "cpu_s", "peak_mib")] for name, each in answers.items()}
 
 
 def compare(name, title, measures, steps, rounds):
-    """Shows the table of ours and a peer's (program -> measure, ours first); program -> answers, or
-    None without the peer.
+    """Measures ours and a peer (program -> measure, ours first) and shows a table; returns program
+    -> answers, or None if the peer is missing.
     """
     answers = take_turns(measures, rounds)
     if len(answers) < 2:
@@ -104,10 +104,10 @@ def compare(name, title, measures, steps, rounds):
 
 
 def compare_package(doc, script, peer, our_sets, write_weights, measure):
-    """The whole script of a package that shares its weights with us: 4 images of 416 in training,
-    one of 640 in detection. `peer` is its name, our_sets(folder, size) our configuration and
-    settings; write_weights(folder) and measure(folder, steps, inference, size) run in the peer's
-    process.
+    """Runs a whole script that compares ours with a package that has the same weights: 4 images of
+    416 in training, one of 640 in detection. `peer` is the package's name; our_sets(folder, size)
+    returns our configuration and settings; write_weights(folder) and measure(folder, steps,
+    inference, size) run in the peer's process.
     """
     arguments = parser(doc, "trainer", rounds=2)
     arguments.add_argument("--steps", type=int, default=6)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Puts the tables of a `make bench` into docs/benchmarks.md, and as JSON into docs/benchmarks.json,
+"""Writes the tables of `make bench` into docs/benchmarks.md, and as JSON into docs/benchmarks.json,
 with the commit and the machine.
 
     tests/bench/tables.py FOLDER [PAGE]
 
 FOLDER contains a NAME.md for each measured table (comparison.show). In PAGE (default:
 docs/benchmarks.md), the text between `<!-- table NAME -->` and the next `<!-- end -->` is replaced
-by NAME.md; other tables are kept. A table without a place in the page is an error.
+by NAME.md; other tables are kept. A table without these markers in the page is an
+error.
 """
 import datetime
 import json

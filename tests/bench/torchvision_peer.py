@@ -1,5 +1,5 @@
 """torchvision's detectors with an R50-FPN as peers: the model, the photos, weights that train
-without diverging. Runs in the peer's process; FOLDER is what steps.make_data made."""
+without diverging. Runs in the peer's process; `folder` is made by steps.make_data."""
 import json
 import os
 
@@ -12,7 +12,7 @@ def categories(folder):
 
 
 def free_backbone(detector, norm):
-    """The R50-FPN, with the norm layers `norm`; stem and C2 are not trained."""
+    """Returns the R50-FPN with norm layers of type `norm`; stem and C2 are frozen."""
     from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
     from torchvision.ops.feature_pyramid_network import LastLevelP6P7
     levels = {"returned_layers": [2, 3, 4], "extra_blocks": LastLevelP6P7(256, 256)}
@@ -21,7 +21,7 @@ def free_backbone(detector, norm):
 
 
 def made(detector, folder, short, longest):
-    """maskrcnn, fasterrcnn or retinanet with random weights."""
+    """Returns maskrcnn, fasterrcnn or retinanet with random weights."""
     import torch
     from torchvision.models.detection import FasterRCNN, MaskRCNN, RetinaNet
     from torchvision.models.detection.retinanet import _default_anchorgen
@@ -40,7 +40,7 @@ def weights_file(detector, folder):
 
 
 def loaded(detector, folder, short, longest):
-    """That with the weights of write_weights."""
+    """Returns the detector with the weights of write_weights."""
     import torch
     model = made(detector, folder, short, longest)
     model.load_state_dict(torch.load(weights_file(detector, folder), weights_only=True))
@@ -48,7 +48,7 @@ def loaded(detector, folder, short, longest):
 
 
 def examples(folder):
-    """(image (3, H, W) in 0..1, target) of each photo."""
+    """Yields (image (3, H, W) in 0..1, target) of each photo."""
     import numpy as np
     import torch
     from pycocotools.coco import COCO
@@ -66,7 +66,9 @@ def examples(folder):
 
 
 def write_weights(detector, folder):
-    """Norms with the statistics of the photos; an R-CNN's class scores give detections."""
+    """Writes weights whose norms have the photos' statistics; Mask R-CNN's class scores are scaled
+    until there are detections.
+    """
     import torch
     from torch import nn
     model = made(detector, folder, 800, 1333).eval()
@@ -87,7 +89,7 @@ def write_weights(detector, folder):
 
 
 def train_step(model):
-    """A function that takes a step on a list of examples and returns its losses."""
+    """Returns a function that takes a step on a list of examples and returns the losses."""
     import torch
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-4,
                                 momentum=0.9)

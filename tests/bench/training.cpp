@@ -1,6 +1,6 @@
-// Cost of a training besides its maths: the loop of `trainer run`, with data flow, run folder and
-// callbacks, compared with a bare loop of steps over the same batches in memory. Both start with
-// the same weights and must end with the same.
+// Cost of a training run besides its computations: the loop of `trainer run`, with data flow, run
+// folder and callbacks, compared with a bare loop of steps over the same batches in memory. Both
+// start with the same weights and must end with equal weights.
 //
 //   bench_training configs/maskrcnn.toml train.max_steps=40 data.short_side=320 ...
 //
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kWarmUp = 4;  // warm-up steps, not counted
 constexpr int kRounds = 3;
 
-/// Times from the end of one step to the end of the next.
+/// Times between successive calls of mark(), one call per step.
 struct Times {
   std::vector<double> steps;  // in seconds
   double cpu_s = 0;           // over all of these steps
@@ -142,7 +142,8 @@ int run(int argc, char** argv) {
   if (argc < 2) throw ConfigError("usage: bench_training CONFIG [K=V]...");
   const std::vector<std::string> overrides(argv + 2, argv + argc);
   auto recipe = resolve(load_config(argv[1], overrides));
-  if (recipe.train.max_steps <= kWarmUp) throw ConfigError("set train.max_steps=40, say");
+  if (recipe.train.max_steps <= kWarmUp)
+    throw ConfigError("train.max_steps is too small; set it to e.g. 40");
   if (recipe.optimizer.accumulate > 1)
     throw ConfigError("the bare loop needs optimizer.accumulate = 1");
   recipe.callbacks.push_back({"stopwatch", "stopwatch", Config{}});
@@ -171,7 +172,7 @@ int run(int argc, char** argv) {
         mib.front(), mib[mib.size() / 2], mib.back());
   }
   fmt::print("  {:<10}{:>9.4f}x{:>9.4f}x{:>9.4f}x\n", "whole/bare", median, mean, cpu);
-  fmt::print("  both trainings end with the same weights\n");
+  fmt::print("  both runs end with the same weights\n");
   fs::remove_all(output);
   return 0;
 }
@@ -180,7 +181,8 @@ int run(int argc, char** argv) {
 }  // namespace millrace
 
 int main(int argc, char** argv) try {
-  // libgomp reads it when it is loaded. `trainer` starts its second program with the same value.
+  // libgomp reads GOMP_SPINCOUNT when it is loaded, so the program executes itself again. `trainer`
+  // starts `trainer-torch` with the same value.
   if (::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0) == 0 && !std::getenv("BENCH_STARTED")) {
     ::setenv("BENCH_STARTED", "1", 1);
     ::execv("/proc/self/exe", argv);

@@ -4,9 +4,9 @@
     tests/bench/yolox_step.py TRAINER [--rounds 2] [--steps 6]
 
 Both read the same COCO photos (640x480 of MILLRACE_TEST_DATA, default ../shared/data), padded to a
-square, and start from the same weights, which the package writes: random, with scores that give
+square, and start from the same weights, which the package writes: random, with scores that yield
 hundreds of detections. Training: 4 images of 416, SGD, fp32, two threads. Detection: one image of
-640, until the boxes after NMS. MILLRACE_PEERS_PYTHON is a Python that has torch, torchvision and
+640, up to the boxes after NMS. MILLRACE_PEERS_PYTHON is a Python that has torch, torchvision and
 `yolox` (see tests/plugins/yolox/reference.py); without it the comparison is skipped.
 
 Rounds are interleaved, and medians are printed. On a busy machine, compare CPU seconds.
@@ -29,7 +29,7 @@ def our_sets(folder, size):
         "train.threads": THREADS, "model.weights": f'"{folder}/weights.pth"'}
 
 
-# ------------------------------------------------ the package, in a process of its own
+# ------------------------------------------------ the package, in a separate process
 
 def peer_model():
     import torch
@@ -49,7 +49,7 @@ def peer_model():
 
 
 def peer_photos(folder, size):
-    """(BGR image (3, size, size), (G, 5) class and box by centre) of each photo."""
+    """Yields (BGR image (3, size, size), (G, 5) class, box centre and box size) of each photo."""
     import torch
     from torchvision.io import ImageReadMode, decode_jpeg, read_file
     with open(os.path.join(folder, "annotations", "instances_train2017.json")) as f:

@@ -1,5 +1,5 @@
-// Files that callbacks append to contain every line once after a kill at any time; tested with the
-// example's callback.
+// Files that callbacks append to contain each line once, even if the run is killed at any time and
+// resumed. Tested with the callback of examples/my_callback.
 #include "millrace/trainer/appended_file.h"
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns a training that announces a score, which improves in most steps.
+/// Returns a training run that announces improvements of a score, which improves in most steps.
 Training announcing(const std::filesystem::path& folder) {
   Training training{.folder = folder};
   training.declared = {{"rising", "type = 'series'\nvalues = [1, 3, 2, 4, 5, 6, 6, 7, 8, 9]"},
@@ -44,19 +44,19 @@ TEST(AppendedFile, ContainsEachLineOnceAfterKill) {
   }
 }
 
-TEST(AppendedFile, KeepsLinesUnknownToCheckpoint) {
+TEST(AppendedFile, KeepsFileMissingFromCheckpoint) {
   const Scratch scratch;
   auto before = announcing(scratch / "run");
   before.declared.erase(before.declared.begin() + 1);
   before.adjust = [](TrainPlan& plan) { plan.train.max_steps = 4; };
   before();
-  write_file_atomically(scratch / "run" / "best.txt", "of another hand\n");
+  write_file_atomically(scratch / "run" / "best.txt", "written by hand\n");
   announcing(scratch / "run")();
   EXPECT_THAT(read_file(scratch / "run" / "best.txt"),
-              ::testing::StartsWith("of another hand\nstep 5: score 5\n"));
+              ::testing::StartsWith("written by hand\nstep 5: score 5\n"));
 }
 
-TEST(AppendedFile, ReplacesProvisionalText) {
+TEST(AppendedFile, ReplacesProvisionalLines) {
   const Scratch scratch;
   LineDetector model;
   const TrainState state(model, {});

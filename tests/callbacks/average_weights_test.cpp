@@ -20,7 +20,7 @@ at::Tensor weight(const NamedTensors& tensors) {
   return std::ranges::find(tensors, "line.weight", &NamedTensors::value_type::first)->second;
 }
 
-/// Trains with averaging; returns the weights after each step.
+/// Trains with averaging; returns the weights before the first step and after each step.
 std::vector<at::Tensor> trained(const std::filesystem::path& folder, const std::string& toml) {
   std::vector<at::Tensor> weights;
   const auto note = [&](const TrainState& s) {
@@ -50,7 +50,7 @@ TEST(AverageWeights, MatchFormula) {
   }
 }
 
-TEST(AverageWeights, StartWithRamp) {
+TEST(AverageWeights, RampUpDecay) {
   const Scratch scratch;
   const auto weights = trained(scratch / "run", "decay = 0.9\nramp = 3");
   auto average = weights[0].to(at::kDouble);
@@ -74,7 +74,7 @@ TEST(AverageWeights, AreLoadableAsWeights) {
   EXPECT_TRUE(report.not_loaded().empty());
 }
 
-/// Detects boxes that are off by the sum of the weights.
+/// Detects boxes that are shifted by the sum of the weights.
 struct Judge final : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -86,7 +86,7 @@ struct Judge final : LineDetector {
   }
 };
 
-TEST(AverageWeights, AreScoredInAllModes) {
+TEST(AverageWeights, AreEvaluatedInAllModes) {
   for (const auto* mode : {"inline", "score_in_background", "background"}) {
     const Scratch scratch;
     const auto average_mode = "weights = 'average_weights'\nmode = '" + std::string(mode) + "'\n";
@@ -108,7 +108,7 @@ TEST(AverageWeights, AreScoredInAllModes) {
       load_weights(judge.parameters(), checkpoint_of(scratch / "run" / "checkpoints", step) / file);
       return evaluate_detector(judge, fake_validation())->boxes.stats[0];
     };
-    // The scores of the callback equal those of an evaluation of the file.
+    // The callback's scores equal the scores of an evaluation of the saved weights.
     const auto* const averages = "callback.average_weights.safetensors";
     EXPECT_THAT(said, ElementsAre(Pair(5, score(5, averages)), Pair(10, score(10, averages)),
                                   Pair(15, score(15, averages))))
@@ -120,7 +120,7 @@ TEST(AverageWeights, AreScoredInAllModes) {
   }
 }
 
-TEST(AverageWeights, RejectMissingCallback) {
+TEST(AverageWeights, AreRejectedIfCallbackIsMissing) {
   const Scratch scratch;
   const Training run{
       .folder = scratch / "run",

@@ -22,7 +22,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(CheckpointCallback, KeepsNewestAndSavesEnd) {
+TEST(CheckpointCallback, KeepsNewestAndSavesAtEnd) {
   const Scratch scratch;
   Training{.folder = scratch / "run",
            .declared = {{"checkpoint", "every = '4 steps'\nkeep = 2"}}}();
@@ -80,7 +80,7 @@ TEST(LogCallback, AveragesOverWindow) {
   EXPECT_TRUE(lines[5].contains("bbox/AR100") && lines[5].contains("loss"));
 }
 
-TEST(Windows, KeepLastRatesAndCounts) {
+TEST(Windows, ReportLastRateAndTotalCounts) {
   const Scratch scratch;
   std::vector<double> rates;
   Training run{.folder = scratch / "run", .declared = {{"log", "every = '5 steps'"}}};
@@ -101,7 +101,7 @@ TEST(Windows, KeepLastRatesAndCounts) {
   EXPECT_EQ(lines[0].at("lr"), rates[4]);
   EXPECT_EQ(lines[0].at("bad_steps"), 3);
   EXPECT_EQ(lines[1].at("lr"), rates[9]);
-  EXPECT_EQ(lines[1].at("bad_steps"), 3);  // up to this step
+  EXPECT_EQ(lines[1].at("bad_steps"), 3);  // in total up to this step
   EXPECT_EQ(lines[1].at("optimizer.momentum"), 0.5);
   EXPECT_FALSE(lines[0].contains("optimizer.momentum"));
 }
@@ -149,10 +149,10 @@ TEST(Windows, AreWrittenIfTrainingDiverges) {
   EXPECT_THROW(run(), Error);
   const auto lines = metrics(run.folder);
   ASSERT_EQ(lines.size(), 1U);
-  // step 12 is the tenth bad step in a row and ends the training
+  // Step 12 is the tenth bad step in a row, which ends the run.
   EXPECT_EQ(lines[0].at("step"), 11);
   EXPECT_EQ(lines[0].at("bad_steps"), 9);
-  EXPECT_TRUE(lines[0].contains("loss"));  // of the first two steps
+  EXPECT_TRUE(lines[0].contains("loss"));  // the mean of the first two steps
 }
 
 TEST(CallbackList, ReportsCallbackWithInvalidState) {
@@ -185,7 +185,7 @@ TEST(ProgressLine, FitsTerminal) {
   EXPECT_EQ(progress_line(figures),
             "epoch 2.25/12 step 345/1536  12:33 left  loss 0.812 (loss_mask 0.500)  12.3 images/s  "
             "data wait 2%  lr 0.02");
-  // The least important parts are omitted first, and the others are shown completely.
+  // The least important parts are omitted first; the remaining parts are shown in full.
   EXPECT_EQ(progress_line(figures, 59),
             "epoch 2.25/12  [====>             ]  12:33 left  loss 0.812");
   EXPECT_EQ(progress_line(figures, 79),

@@ -1,5 +1,5 @@
-// Evaluation during training gives the same weights, scores and decisions in all modes, however
-// slow it is.
+// All modes of evaluation during training lead to the same weights, scores and decisions, however
+// long an evaluation takes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -26,8 +26,8 @@ using ::testing::Pair;
 
 const std::vector<std::string> kModes = {"inline", "score_in_background", "background"};
 
-/// Detects boxes that approach the objects while its weights grow. Calls `before_detecting` before
-/// each detection.
+/// Detects boxes that approach the objects as its weights grow. Calls `before_detecting` before
+/// each batch.
 class LearningDetector : public LineDetector {
  public:
   explicit LearningDetector(std::function<void()> before_detecting = [] {})
@@ -52,7 +52,7 @@ class LearningDetector : public LineDetector {
 
 std::unique_ptr<Detector> quick_detector() { return std::make_unique<LearningDetector>(); }
 
-/// Returns a detector that takes longer than several steps, by varying amounts.
+/// Returns a slow detector: an evaluation takes longer than several steps, by a varying amount.
 std::unique_ptr<Detector> slow_detector() {
   return std::make_unique<LearningDetector>([calls = 0]() mutable {
     std::this_thread::sleep_for(std::chrono::milliseconds(calls++ % 7));
@@ -70,19 +70,19 @@ Training training(const fs::path& folder, const std::string& mode, const std::st
   return {.folder = folder, .declared = declared(mode, more), .make_model = slow_detector};
 }
 
-/// Returns every metric by name and step, without times. Expects each to occur once.
+/// Returns every metric except times, by name and step. Expects each to occur once.
 std::map<std::pair<std::string, std::int64_t>, double> curves(const fs::path& run) {
   std::map<std::pair<std::string, std::int64_t>, double> points;
   for (const auto& line : metrics(run))
     for (const auto& [name, value] : line.items()) {
       if (name.starts_with("time") || name == "step" || name == "epoch") continue;
       const bool is_new = points.emplace(std::pair(name, line.at("step")), value).second;
-      EXPECT_TRUE(is_new) << name << " of step " << line.at("step") << " comes twice";
+      EXPECT_TRUE(is_new) << name << " of step " << line.at("step") << " occurs twice";
     }
   return points;
 }
 
-/// Reads every results file, by name.
+/// Returns the contents of all results files by name.
 std::map<std::string, std::string> results(const fs::path& run) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(run / "detections"))
@@ -112,7 +112,7 @@ struct ProposingDetector final : LearningDetector {
   }
 };
 
-TEST(EvaluationLimit, IsLoggedBeforeTraining) {
+TEST(EvaluationLimit, IsReportedIfImagesExceedIt) {
   const Scratch scratch;
   auto truth = fake_truth();
   for (int k = 0; k < 150; ++k) {
@@ -135,7 +135,7 @@ TEST(EvaluationLimit, IsLoggedBeforeTraining) {
             1);
 }
 
-TEST(EvaluationLimit, RejectsLimitBelowCoco) {
+TEST(EvaluationLimit, MustBeAtLeast100) {
   EXPECT_THROW(made({{"evaluate", "max_detections = 50"}}), ConfigError);
 }
 
@@ -154,7 +154,7 @@ TEST(EvaluationModes, ScoreProposalsOnRequest) {
               HasSubstr("callbacks.evaluate.proposals: "));
 }
 
-TEST(EvaluationModes, GiveSameResults) {
+TEST(EvaluationModes, ProduceSameResults) {
   const Scratch scratch;
   for (const auto& mode : kModes) training(scratch / mode, mode)();
   const auto usual = scratch / "inline";
@@ -172,7 +172,7 @@ TEST(EvaluationModes, GiveSameResults) {
 TEST(EvaluationModes, PublishScoresBeforeNextEvaluation) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
-    // step of arrival, step of the evaluation
+    // Pairs of the step at publication and the step of the evaluation.
     std::vector<std::pair<std::int64_t, std::int64_t>> taken;
     auto run = training(scratch / mode, mode);
     run.make_model = quick_detector;
@@ -188,7 +188,7 @@ TEST(EvaluationModes, PublishScoresBeforeNextEvaluation) {
   }
 }
 
-TEST(EvaluationModes, KeepOrderOfLines) {
+TEST(EvaluationModes, WriteSameFilesAtAnySpeed) {
   const Scratch scratch;
   for (const auto& mode : kModes) {
     training(scratch / (mode + "-slow"), mode)();
@@ -217,7 +217,7 @@ TEST(EvaluationModes, RunOneEvaluationAtATime) {
   };
   run();
   EXPECT_EQ(most, 1);
-  // The batches of the last evaluation, which runs after the last step.
+  // The last evaluation has 5 batches and runs on the training thread, after the last step.
   EXPECT_EQ(on_training_thread, 5);
   EXPECT_FALSE(fs::exists(scratch / "run" / "detections"));
 }
@@ -248,7 +248,7 @@ TEST(EvaluationModes, ResumeAfterSignal) {
       if (victim % 2 == 0) stopped.make_model = quick_detector;
       stopped.before_step = [&](const TrainState& s) {
         if (s.at.step != victim) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));  // scores may be ready
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));  // lets an evaluation finish
         std::raise(SIGTERM);
       };
       EXPECT_TRUE(stopped().signalled);
@@ -338,7 +338,7 @@ TEST(EvaluationTargets, RejectUnknownScores) {
               AllOf(HasSubstr("callbacks.evaluate.targets: "), HasSubstr("segm/AP")));
 }
 
-/// Reports that it gives no masks.
+/// A detector without masks.
 struct BoxesAlone final : LearningDetector {
   bool gives_masks() const override { return false; }
 };
@@ -362,7 +362,7 @@ TEST(EvaluateCallback, RejectsUnavailableScoresBeforeTraining) {
               AllOf(HasSubstr("targets: 'bbox/APr'"), HasSubstr("LVIS")));
 }
 
-/// Detects nothing, as many detectors do after their first steps.
+/// Detects nothing, as many detectors do early in training.
 struct BlindToBoxes final : LearningDetector {
   bool gives_masks() const override { return false; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
@@ -371,7 +371,7 @@ struct BlindToBoxes final : LearningDetector {
   }
 };
 
-TEST(EvaluateCallback, ScoresNoMasksWithoutMaskHead) {
+TEST(EvaluateCallback, ScoresNoMasksForBoxDetector) {
   const Scratch scratch;
   auto run = training(scratch / "run", "inline");
   run.make_model = [] { return std::make_unique<BlindToBoxes>(); };

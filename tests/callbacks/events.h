@@ -1,4 +1,4 @@
-// A reader of TensorBoard's event files for tests.
+// Reads TensorBoard event files in tests.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,8 @@ inline std::vector<std::string> payloads(std::string_view bytes) {
   return all;
 }
 
-/// The fields of a protobuf message: varints as numbers, floats as their bits, everything else as
-/// bytes.
+/// The fields of a protobuf message: varints as numbers, fixed-width fields as their bits,
+/// everything else as bytes.
 struct Fields {
   std::map<int, std::vector<std::string>> bytes;
   std::map<int, std::uint64_t> numbers;
@@ -81,7 +81,7 @@ struct Fields {
   }
 };
 
-/// Returns all scalars of a run's event files except times, as name, step and value in file order.
+/// Returns all scalars of a run's event files except times, as "NAME STEP VALUE" in file order.
 inline std::vector<std::string> scalars_of_events(const std::filesystem::path& run) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(run / "tensorboard"))

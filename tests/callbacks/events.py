@@ -1,4 +1,4 @@
-"""Prints what TensorBoard's own reader finds in a folder of event files, as JSON."""
+"""Reads a folder of event files with TensorBoard's own reader and prints the contents as JSON."""
 import json
 import sys
 

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// An edit of the file: its content is `text` from the beginning of step `from` (0 = the first).
+/// An edit of edit.toml: after `from` steps, the file contains `text`.
 struct Person {
   std::int64_t from;
   std::string text;
@@ -41,7 +41,7 @@ Training edited_training(const fs::path& folder, std::vector<Person> people) {
           .before_step = edits(folder, std::move(people))};
 }
 
-/// Returns a hyper-parameter by step, for the steps in which it differs from its initial value.
+/// Returns the values of a hyper-parameter by step, without steps that use the initial value.
 std::map<int, double> changed(const fs::path& run, const std::string& name) {
   std::map<int, double> values;
   for (const auto& line : metrics(run))
@@ -55,7 +55,7 @@ TEST(LiveEdit, AppliesAndRecordsEdits) {
   const Scratch scratch;
   edited_training(scratch / "run", {{5, "lr_factor = 0.5\n"},
                                     {9, "lr_factor = 0.5\n[optimizer]\nmomentum = 0.8\n"}})();
-  // An edit needs two equal reads: after steps 6 and 7.
+  // An edit is applied once two reads are equal, here after steps 6 and 7.
   const auto rates = changed(scratch / "run", "lr_factor");
   EXPECT_EQ(rates.begin()->first, 8);
   EXPECT_EQ(rates.size(), 8U);
@@ -82,7 +82,7 @@ TEST(LiveEdit, ResumesAfterKill) {
   }
 }
 
-TEST(LiveEdit, ReadsNewEditsAfterRepeatedOnes) {
+TEST(LiveEdit, AppliesNewEditsAfterReplayedOnes) {
   const Scratch scratch;
   edited_training(scratch / "run", {{6, "lr_factor = 0.5"}})();
   for (const auto* step : {"step-000008", "step-000012", "step-000015"})
@@ -138,7 +138,7 @@ TEST(LiveEdit, RejectsBrokenJournalLines) {
   EXPECT_THAT([&] { run(); }, ::testing::ThrowsMessage<Error>(HasSubstr("edits.jsonl:2: ")));
 }
 
-TEST(LiveEdit, WithdrawsCurrentAndRepeatedEdits) {
+TEST(LiveEdit, RevertsCurrentAndReplayedEdits) {
   const Scratch scratch;
   edited_training(scratch / "run", {{3, "lr_factor = 0.5"}, {9, "lr_factor = 'withdraw'"}})();
   auto rates = changed(scratch / "run", "lr_factor");
@@ -163,7 +163,7 @@ TEST(LiveEdit, ReportsLastEditsBeforeStep) {
   EXPECT_THAT(edits_text(scratch / "run", 15), HasSubstr("lr_factor = 0.25 after step 7"));
 }
 
-TEST(LiveEdit, ResumesAfterWithdrawal) {
+TEST(LiveEdit, ResumesAfterRevert) {
   const Scratch scratch;
   const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 'withdraw'"}};
   ASSERT_EQ(edited_training(scratch / "whole", people).in_child(), 0);
@@ -175,7 +175,7 @@ TEST(LiveEdit, ResumesAfterWithdrawal) {
   }
 }
 
-TEST(LiveEdit, WarnsOfFactorAboveTen) {
+TEST(LiveEdit, WarnsIfFactorExceedsTen) {
   for (const auto& [text, warns] : {std::pair("lr_factor = 11", true), {"lr_factor = 10", false}}) {
     const Scratch scratch;
     Log log;
@@ -184,7 +184,7 @@ TEST(LiveEdit, WarnsOfFactorAboveTen) {
   }
 }
 
-TEST(LiveEdit, OverridesCallbacks) {
+TEST(LiveEdit, OverridesSetParameterUntilNextPoint) {
   const Scratch scratch;
   auto run = edited_training(scratch / "run", {{5, "lr_factor = 0.5"}});
   run.declared.push_back({"set_parameter", "at = [7, 9]\nvalues = [2, 3]\nunit = 'steps'"});

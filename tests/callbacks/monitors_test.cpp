@@ -1,4 +1,4 @@
-// Output of a training: tables, event files, traces, and metrics of speed and memory.
+// Output of a training run: tables, event files, traces, and speed and memory metrics.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -58,7 +58,7 @@ TEST(CsvCallback, MatchesMetricsFile) {
   EXPECT_EQ(rows.size(), figures + 1);
 }
 
-TEST(EventRecords, HaveChecksumsOfFormat) {
+TEST(EventRecords, HaveValidChecksums) {
   EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value in CRC-32C's definition
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
   auto record = scalar_record({3, 1.5}, "loss", 0.25);
@@ -81,7 +81,7 @@ TEST(EventRecords, CountFiniteValuesOnceInHistograms) {
   EXPECT_TRUE(histogram_of({}).counts.empty());
 }
 
-/// Returns the content of the event files as TensorBoard's own reader gives it.
+/// Reads the event files with TensorBoard's own reader.
 nlohmann::json read_by_tensorboard(const std::filesystem::path& run) {
   const auto out = run / "events.json", errors = run / "errors.txt";
   const auto status =
@@ -115,10 +115,10 @@ TEST(TensorBoardCallback, IsReadableByTensorBoard) {
   }
   const auto& losses = seen.at("histograms").at("histogram/loss");
   ASSERT_EQ(losses.size(), 3U);
-  for (const auto& of_epoch : losses) EXPECT_EQ(of_epoch[1], 5) << "a value a step";
+  for (const auto& of_epoch : losses) EXPECT_EQ(of_epoch[1], 5) << "one value per step";
 }
 
-TEST(TensorBoardCallback, ShowsPublishedPictures) {
+TEST(TensorBoardCallback, WritesPublishedPictures) {
   MILLRACE_NEEDS_PYTHON("tensorboard");
   const Scratch scratch;
   const auto jpeg = scratch / "picture.jpg";
@@ -212,7 +212,7 @@ TEST(ProfileCallback, WritesTraceWithNestedSpans) {
   EXPECT_THAT(names, Not(Contains(HasSubstr("takes step 6"))));
   EXPECT_THAT(names, Contains("callback 'log' in after_step"));
   EXPECT_THAT(names, Contains("aten::mul"));
-  constexpr double kRounding = 1e-2;  // double cannot hold exact microseconds since boot
+  constexpr double kRounding = 1e-2;  // a double cannot represent microseconds since boot exactly
   for (auto& [thread, spans] : threads) {
     EXPECT_TRUE(thread_names.contains(thread)) << thread;
     std::ranges::sort(spans, [](const Span& a, const Span& b) {
@@ -264,7 +264,7 @@ TEST(PicturesCallback, ToleratesImagesThatCannotBeDrawn) {
   EXPECT_THAT(log.take(), AllOf(HasSubstr("warning callback 'pictures': "), HasSubstr("step 5: ")));
 }
 
-TEST(PicturesCallback, RejectsStagesWithoutSecondStage) {
+TEST(PicturesCallback, RejectsStagesForOneStageDetector) {
   const Scratch scratch;
   EXPECT_THAT(message_of([&] {
                 Training{.folder = scratch / "run", .declared = {{"pictures", "stages = true"}}}();
@@ -275,12 +275,12 @@ TEST(PicturesCallback, RejectsStagesWithoutSecondStage) {
 const Declared kReported = {
     {"log", "every = '2 steps'"}, {"evaluate", "every = '1 epoch'"}, {"report", ""}};
 
-/// Returns the only run in the HTML page of a run's folder.
+/// Returns the JSON of the only run in the report page of a run's folder.
 nlohmann::json report_of(const std::filesystem::path& run) {
   return page_json(read_file(run / "report.html"))["runs"][0];
 }
 
-TEST(ReportCallback, WritesPageOfWholeTraining) {
+TEST(ReportCallback, WritesPageForWholeRun) {
   const Scratch scratch;
   for (const std::string mode : {"inline", "score_in_background", "background"}) {
     auto declared = kReported;
@@ -321,7 +321,7 @@ TEST(ReportCallback, DoesNotChangeTraining) {
   EXPECT_EQ(metrics(with.folder).size(), metrics(without.folder).size());
 }
 
-TEST(ReportCallback, ToleratesItsOwnFailure) {
+TEST(ReportCallback, ContinuesTrainingIfItFails) {
   const Scratch scratch;
   Log log;
   std::filesystem::create_directories(scratch / "run" / "report.html" / "in the way");
@@ -331,7 +331,7 @@ TEST(ReportCallback, ToleratesItsOwnFailure) {
               AllOf(HasSubstr("warning callback 'report': "), HasSubstr("report.html")));
 }
 
-TEST(ReportCallback, ReportsReasonOfEnd) {
+TEST(ReportCallback, ReportsWhyRunEnded) {
   const Scratch scratch;
   Training run{.folder = scratch / "stopped", .declared = kReported};
   run.before_step = [](const TrainState& s) {
@@ -348,7 +348,7 @@ TEST(ReportCallback, ReportsReasonOfEnd) {
   EXPECT_THAT(report_of(run.folder)["standing_text"], HasSubstr("the disk is full"));
 }
 
-TEST(Monitors, ReportSameAfterResume) {
+TEST(Monitors, WriteSameOutputAfterResume) {
   const Scratch scratch;
   Training whole{.folder = scratch / "whole", .declared = kMonitors};
   for (int i = 0; i < 3; ++i) whole.declared[i].second = "every = '4 steps'";

@@ -1,4 +1,4 @@
-// Runs on every rank: decisions at step boundaries and evaluations by all ranks together.
+// Runs on every rank. Tests decisions at step boundaries and evaluations by all ranks together.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -20,13 +20,14 @@ using ::testing::HasSubstr;
 
 bool is_last_rank() { return cluster->rank() == cluster->size() - 1; }
 
-/// Gathers the texts of all ranks, by rank.
+/// Gathers one string from each rank, in rank order.
 std::vector<std::string> of_all(const std::string& mine) { return cluster->gather("of all", mine); }
 
-/// Expects the same text on all ranks.
+/// Expects equal strings on all ranks.
 void expect_same(const std::string& mine) { EXPECT_THAT(of_all(mine), Each(mine)); }
 
-/// Returns a training of all ranks in a folder that only rank 0 can access.
+/// Returns a training run on all ranks. Only rank 0 uses `folder`; the other ranks use a different
+/// folder.
 Training training(const fs::path& folder, const Declared& declared = kUsual) {
   auto theirs = folder.parent_path() / "elsewhere";
   return {
@@ -41,7 +42,7 @@ struct Hooks {
   std::function<void(const TrainState&, const Moment&, const Scalars&)> on_published = {};
 };
 
-/// Adds a callback with these functions to a training.
+/// Adds a callback with these functions to a training run.
 void add(Training& training, const Hooks& hooks, std::optional<When> when = std::nullopt) {
   training.add = [=, before = training.add](CallbackList& list) {
     if (before) before(list);
@@ -60,7 +61,7 @@ std::string text(const TrainEnd& end) {
   return fmt::format("{} {} {} {}", end.at.step, end.at.images, end.stop_reason, end.signalled);
 }
 
-TEST(Ranks, StopTogetherByCallback) {
+TEST(Ranks, StopTogetherIfAnyRankStops) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
@@ -76,7 +77,7 @@ TEST(Ranks, StopTogetherByCallback) {
   }
 }
 
-TEST(Ranks, StopTogetherByRank0) {
+TEST(Ranks, StopTogetherIfRank0Stops) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   add(run, {.on_published = [](const TrainState& state, const Moment&, const Scalars&) {
@@ -118,7 +119,7 @@ TEST(Ranks, StopAndSaveAfterSignal) {
   }
 }
 
-TEST(Ranks, ShareHyperParametersOfRank0) {
+TEST(Ranks, UseHyperParametersOfRank0) {
   const Scratch scratch;
   auto run = training(scratch / "run");
   std::vector<double> rates;
@@ -134,7 +135,7 @@ TEST(Ranks, ShareHyperParametersOfRank0) {
   expect_same(fmt::format("{}", fmt::join(rates, " ")));
 }
 
-TEST(Ranks, TriggerTogether) {
+TEST(Ranks, TriggerCallbacksTogether) {
   const Scratch scratch;
   const auto every_so_often = When(Every(parse_period("0.002 seconds")));
   const auto when_known = When(Every(parse_period("1 step")), Condition("known > 0"));
@@ -162,7 +163,7 @@ TEST(Ranks, TriggerTogether) {
   }
 }
 
-TEST(Ranks, SaveOnRequestOfAnyRank) {
+TEST(Ranks, SaveCheckpointIfAnyRankRequests) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
   add(run, {.on_all_ranks = true, .after_step = [](const TrainState& state) {
@@ -196,7 +197,7 @@ TEST(Ranks, RecordImagesOfAllRanks) {
   EXPECT_EQ(written, taken);
 }
 
-TEST(Ranks, ComputeFiguresOnRequestOfAnyRank) {
+TEST(Ranks, ComputeFiguresIfAnyRankRequests) {
   const Scratch scratch;
   auto run = training(scratch / "run", {});
   std::vector<std::int64_t> steps;
@@ -236,7 +237,7 @@ TEST(Ranks, ResumeFromCheckpointOfRank0) {
   }
 }
 
-/// Detections that differ between images.
+/// Detects objects whose scores differ between images.
 struct Finding : LineDetector {
   std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
                                                         DetectionNotes*) override {
@@ -259,7 +260,7 @@ std::string essence(const DetectorScores& scores, const fs::path& file) {
                      read_file(file));
 }
 
-TEST(Ranks, EvaluateLikeOneProcess) {
+TEST(Ranks, MatchEvaluationOfOneProcess) {
   const Scratch scratch;
   Finding model;
   const auto data = fake_validation();
@@ -282,7 +283,7 @@ TEST(Ranks, CancelEvaluationTogether) {
   EXPECT_FALSE(evaluate_detector(model, data, run, *cluster).has_value());
 }
 
-TEST(Ranks, EvaluateAlikeInAllModes) {
+TEST(Ranks, EvaluateEquallyInAllModes) {
   const Scratch scratch;
   std::set<std::string> results;
   for (const std::string mode : {"inline", "score_in_background", "background"}) {
@@ -310,7 +311,7 @@ TEST(Ranks, EvaluateAlikeInAllModes) {
   }
 }
 
-TEST(Ranks, StopTogetherAtTargets) {
+TEST(Ranks, StopTogetherIfTargetsAreReached) {
   const Scratch scratch;
   auto run =
       training(scratch / "run", {{"evaluate", "every = '1 epoch'\ntargets = { 'bbox/AP' = 0.01 }"},
@@ -320,7 +321,7 @@ TEST(Ranks, StopTogetherAtTargets) {
   EXPECT_EQ(end.at.step, 5);
 }
 
-TEST(Ranks, MeasureValidationLossOfAllImages) {
+TEST(Ranks, ComputeValidationLossOverAllImages) {
   const Scratch scratch;
   struct Known final : LineDetector {
     LossSums compute_losses(const Batch& batch, const StepInfo& step) override {

@@ -25,7 +25,7 @@ std::string complaint(const std::string& toml) {
   return message_of<ConfigError>([&] { resolve(parse_config(toml, "a.toml")); });
 }
 
-TEST(Recipe, IsCompleteFromModelType) {
+TEST(Recipe, IsCompleteWithModelTypeOnly) {
   const auto recipe = resolve(parse_config(kModel, "a.toml"));
   EXPECT_EQ(recipe.model_type, "line");
   EXPECT_EQ(recipe.train.epochs, 12);
@@ -39,15 +39,15 @@ TEST(Recipe, IsCompleteFromModelType) {
   EXPECT_THAT(text, HasSubstr("[callbacks.checkpoint]"));
 }
 
-TEST(Recipe, ResolvesItsOutputUnchanged) {
+TEST(Recipe, IsUnchangedIfResolvedAgain) {
   const auto once = to_toml(resolve(parse_config(kModel, "a.toml")).tree);
   EXPECT_EQ(to_toml(resolve(parse_config(once, "b.toml")).tree), once);
 }
 
-/// Pairs of a TOML text and the expected error; empty = valid.
+/// Pairs of TOML and the expected error; empty = valid.
 using Complaints = std::vector<std::pair<std::string, std::string>>;
 
-/// Reads each text below a [model] table.
+/// Resolves each TOML after a [model] table and expects its error.
 void expect_complaints(const Complaints& complaints) {
   for (const auto& [toml, what] : complaints) {
     const auto said = complaint(kModel + toml);
@@ -55,7 +55,7 @@ void expect_complaints(const Complaints& complaints) {
   }
 }
 
-TEST(Recipe, ReportsInvalidLengthsAndConditions) {
+TEST(Recipe, ReportsInvalidPeriodsAndConditions) {
   expect_complaints(
       {{"[callbacks.checkpoint]\nkeep_every = 'often'\n", "a.toml:4:14: keep_every"},
        {"[callbacks.tensorboard]\nhistograms = '2 parsecs'\n", "a.toml:4:14: histograms"},
@@ -102,7 +102,7 @@ const std::string kGroups =
     "[[optimizer.groups]]\nmatch = '*.bias'\nfrozen = true\n"
     "[[optimizer.groups]]\nmatch = 'line.*'\nlr_factor = 0.5\n";
 
-TEST(Recipe, KeepsOrderOfParameterRules) {
+TEST(Recipe, KeepsOrderOfParameterGroups) {
   const auto recipe = resolve(parse_config(kModel + kGroups, "a.toml"));
   const auto& groups = recipe.optimizer.groups;
   ASSERT_EQ(groups.size(), 2U);

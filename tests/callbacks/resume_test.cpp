@@ -1,4 +1,4 @@
-// A training that was killed and resumed leaves the same bytes as an uninterrupted one.
+// A training run that is killed and resumed writes the same bytes as an uninterrupted one.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST(Resume, MatchesUninterruptedRunAfterSignal) {
   EXPECT_TRUE(essence(scratch / "stopped") == essence(scratch / "whole"));
 }
 
-TEST(Resume, DoesNothingAfterEnd) {
+TEST(Resume, DoesNothingIfRunIsComplete) {
   const Scratch scratch;
   Training{scratch / "run"}();
   const auto before = essence(scratch / "run");
@@ -84,7 +84,7 @@ TEST(Checkpoints, KeepNewestAndPermanentOnes) {
   EXPECT_THAT(saved_steps(scratch / "killed"), ::testing::ElementsAre(4, 8, 12, 14, 15));
 }
 
-TEST(Checkpoints, IgnoreDamagedOnesInLimit) {
+TEST(Checkpoints, AreNotCountedInLimitIfDamaged) {
   const Scratch scratch;
   const Training training{.folder = scratch / "run",
                           .declared = {{"checkpoint", "every = '1 steps'\nkeep = 1"}}};
@@ -115,14 +115,14 @@ TEST(Ledger, ContainsEachStepOnceAfterKill) {
   }
 }
 
-/// Only the checkpoint of the start is on disk.
+/// Writes only the initial checkpoint to disk.
 const Declared kInMemory = {{"log", "every = '1 step'"},
                             {"checkpoint", "every = '1000 steps'\nat_start = true"},
                             {"average_weights", "decay = 0.9"},
                             {"memory_checkpoint", ""}};
 
-/// Waits until the start's checkpoint is on disk, as a background thread writes it, then kills the
-/// process.
+/// After 10 steps, waits until the background thread has written the initial checkpoint to disk,
+/// then kills the process.
 void killed_after_step_10(const TrainState& state) {
   if (state.at.step != 10) return;
   comes_to([&] { return !saved_steps(state.folder).empty(); });
@@ -143,14 +143,14 @@ TEST(MemoryCheckpoints, LoseAtMostOneStep) {
   EXPECT_FALSE(fs::exists(run.folder / "memory"));
 }
 
-/// Returns the newest checkpoint's weights of a run in this host's memory.
+/// Returns the path of the weights in a run's newest checkpoint in this host's memory.
 fs::path weights_in_memory(const fs::path& run) {
   const auto folder =
       fs::path("/dev/shm") / ("millrace-" + std::to_string(::getuid())) / read_file(run / "memory");
   return list_checkpoints(folder).back() / "model.safetensors";
 }
 
-TEST(MemoryCheckpoints, IgnoreDamagedAndOtherStarts) {
+TEST(MemoryCheckpoints, IgnoreDamagedCheckpointsAndOtherLaunches) {
   const Scratch scratch;
   Training run{.folder = scratch / "run", .declared = kInMemory};
   run.before_step = killed_after_step_10;
@@ -165,7 +165,7 @@ TEST(MemoryCheckpoints, IgnoreDamagedAndOtherStarts) {
   fs::remove_all(weights_in_memory(run.folder).parent_path().parent_path().parent_path());
 }
 
-TEST(MemoryCheckpoints, RejectsRecordsThatLeadOutside) {
+TEST(MemoryCheckpoints, IgnoreRecordsThatPointOutside) {
   const Scratch scratch;
   fs::create_directories(scratch / "foreign" / "start");
   write_checkpoint(scratch / "foreign" / "start", {.at = {.step = 7}});
@@ -182,7 +182,7 @@ TEST(MemoryCheckpoints, RejectsRecordsThatLeadOutside) {
 }
 
 TEST(MemoryCheckpoints, IgnoreFoldersOfOtherUsers) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can change the owner of a folder";
   constexpr uid_t kUser = 54321;
   const Scratch scratch;
   const auto folder = fs::path("/dev/shm") / ("millrace-" + std::to_string(kUser));
@@ -233,7 +233,8 @@ const Declared kAll = {
     {"run_command", "command = 'true'\nonly_if = 'val/loss > 0'"},
 };
 
-/// Returns a training with all of them; an edit of the file lowers the weight decay in step 8.
+/// Returns a training run with all of these callbacks; an edit of edit.toml lowers the weight decay
+/// after step 8.
 Training everything(const fs::path& folder, const Declared& declared = kAll) {
   return {.folder = folder, .declared = declared, .before_step = [=](const TrainState& s) {
             if (s.at.step >= 6)
@@ -269,11 +270,11 @@ TEST(Resume, MatchesUninterruptedRunWithAllCallbacks) {
     // early.
     if (!fs::exists(folder / "edits.jsonl")) fs::remove(folder / "edit.toml");
     ASSERT_EQ(everything(folder).in_child(), 0);
-    EXPECT_TRUE(all_essence(folder) == whole) << "killed before step " << victim;
+    EXPECT_TRUE(all_essence(folder) == whole) << "killed after step " << victim;
   }
 }
 
-TEST(Callbacks, GiveSameResultsInAnyOrder) {
+TEST(Callbacks, ProduceSameResultsInAnyOrder) {
   const Scratch scratch;
   auto order = kAll;
   std::string first;

@@ -18,7 +18,7 @@ Training commanding_training(const std::filesystem::path& folder, const std::str
   return {.folder = folder, .declared = {{"evaluate", ""}, {"run_command", toml}}};
 }
 
-/// Expects no child process to be left, running or as a zombie.
+/// Expects that this process has no child processes, not even zombies.
 void expect_no_children() {
   errno = 0;
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
@@ -57,7 +57,7 @@ TEST(RunCommand, CountsFailuresOrEndsTraining) {
   expect_no_children();
 }
 
-TEST(RunCommand, SavesBeforeEndingTraining) {
+TEST(RunCommand, SavesCheckpointBeforeEndingTraining) {
   for (const std::string wait : {"true", "false"}) {
     const Scratch scratch;
     auto run = commanding_training(
@@ -85,7 +85,7 @@ TEST(RunCommand, KillsSlowCommand) {
   expect_no_children();
 }
 
-TEST(RunCommand, RunsBesideTraining) {
+TEST(RunCommand, RunsDuringTraining) {
   const Scratch scratch;
   Log log;
   // The command waits for a file that a later step writes.
@@ -101,7 +101,7 @@ TEST(RunCommand, RunsBesideTraining) {
   expect_no_children();
 }
 
-TEST(RunCommand, EndsWithTraining) {
+TEST(RunCommand, IsKilledWhenTrainingEnds) {
   for (const bool by_signal : {true, false}) {
     const Scratch scratch;
     auto run = commanding_training(scratch / "run", "wait = false\ncommand = 'sleep 100'");

@@ -11,7 +11,7 @@ struct SeriesOptions {
   Options::Reals values;
   void describe(Options& o) {
     o.add("every", every, "when");
-    o.add("values", values, "of `score`, one after each step; 999: no number");
+    o.add("values", values, "values of `score`, one per step; 999 = NaN");
   }
 };
 

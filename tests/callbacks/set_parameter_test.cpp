@@ -39,7 +39,7 @@ TEST(SetParameter, InterpolatesBetweenPoints) {
   EXPECT_THAT(std::vector(line.begin(), line.begin() + 8), ElementsAre(1, 1, 2, 2.5, 3, 3.5, 4, 4));
 }
 
-TEST(SetParameter, FollowsFunction) {
+TEST(SetParameter, AppliesValuesFromFunction) {
   const Scratch scratch;
   LineDetector model;
   std::vector<double> seen;

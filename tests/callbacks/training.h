@@ -1,4 +1,4 @@
-// A complete training of the fake detector with registered callbacks, which tests can stop or kill
+// A complete training run of the fake detector with registered callbacks. Tests can stop or kill it
 // at any step.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace millrace::testing {
 
-/// Pairs of a registered callback's name and its TOML table.
+/// Pairs of a callback's name and its TOML table.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
 inline const Declared kUsual = {
@@ -30,8 +30,7 @@ inline const Declared kUsual = {
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
 
-/// Returns the callbacks of these tables, with their `type`, `every` and so on, as from a
-/// configuration.
+/// Creates the callbacks that these tables declare, as if they came from a configuration.
 inline CallbackList made(const Declared& declared) {
   Recipe recipe;
   for (const auto& [name, toml] : declared) {
@@ -83,7 +82,7 @@ struct Training {
     return status;
   }
 
-  /// Kills the training before the step after `victim`, then resumes it in another process.
+  /// Kills the training process after `victim` steps, then resumes the run in another process.
   void killed_after(std::int64_t victim) const {
     auto killed = *this;
     killed.before_step = [&](const TrainState& s) {

@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// A detector with known validation losses; counts its calls.
+/// A detector with known validation losses that counts its evaluation calls.
 struct Measured final : LineDetector {
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     auto losses = LineDetector::compute_losses(batch, step);

@@ -1,4 +1,4 @@
-// A training without progress is detected, and the message names the cause.
+// A training run that makes no progress is detected, and the message names the cause.
 #include <gmock/gmock.h>
 
 #include "millrace/callbacks/common/stall.h"
@@ -36,7 +36,8 @@ TEST(StallWatch, ReportsStallOnceAndItsEnd) {
 TEST(StallWatch, IgnoresStoppedProcess) {
   StallWatch watch(seconds(10));
   EXPECT_THAT(seen_stalls(watch, moved_at(100), 100, 104), ::testing::IsEmpty());
-  // After SIGSTOP, in a debugger or on a suspended machine, nothing runs for an hour.
+  // The process did not run for an hour, for example because of SIGSTOP, a debugger or a suspended
+  // machine.
   EXPECT_THAT(seen_stalls(watch, moved_at(100), 3700, 3720), ::testing::ElementsAre(3710));
 }
 
@@ -70,7 +71,7 @@ TEST(Activity, ReportsDataOnlyDuringFlow) {
   EXPECT_FALSE(activity.data());
 }
 
-TEST(Activity, KeepsActivityOnProgress) {
+TEST(Activity, KeepsStartTimeOnProgress) {
   Activity activity;
   activity.begin("step", "works");
   const auto begun = activity.now();
@@ -96,7 +97,7 @@ TEST(WatchdogCallback, ReportsHangingCallback) {
   EXPECT_THAT(text, HasSubstr("training continues"));
 }
 
-/// Yields validation images only after the log has reported what waits for them.
+/// Yields validation images only after the log has named the callback that waits for them.
 class LateFlow final : public DataFlow<Batch> {
  public:
   explicit LateFlow(const Log& log) : log_(log) {}
@@ -113,7 +114,7 @@ class LateFlow final : public DataFlow<Batch> {
   const Log& log_;
 };
 
-TEST(WatchdogCallback, ReportsEvaluationWithHangingData) {
+TEST(WatchdogCallback, ReportsEvaluationWaitingForData) {
   const Scratch scratch;
   Log log;
   auto validation = fake_validation();
@@ -124,7 +125,7 @@ TEST(WatchdogCallback, ReportsEvaluationWithHangingData) {
   EXPECT_THAT(log.take(), HasSubstr("training continues"));
 }
 
-/// Does not end its fifth step before the log has reported that it takes long.
+/// Finishes its fifth step only after the log has reported that the step is slow.
 struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
@@ -149,7 +150,7 @@ TEST(WatchdogCallback, ReportsSlowStepAndItsImages) {
               ::testing::ContainsRegex("step 5 took .*: .* data, .* step itself, .* callbacks"));
 }
 
-TEST(WatchdogCallback, EndsProcessOnRequest) {
+TEST(WatchdogCallback, EndsProcessIfConfigured) {
   const Scratch scratch;
   const Training run{.folder = scratch / "run",
                      .declared = {{"watchdog", "after = '3 seconds'\non_stall = 'abort'"},

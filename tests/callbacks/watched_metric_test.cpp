@@ -68,7 +68,7 @@ std::vector<double> factors(const std::string& values, const std::string& toml) 
   return seen;
 }
 
-TEST(WatchedMetric, IgnoresScoresWithoutObjects) {
+TEST(WatchedMetric, IgnoresUndefinedCocoScores) {
   for (const std::string name : {"bbox/APl", "ema/segm/AP", "loss"}) {
     WatchedMetric metric({.metric = name});
     EXPECT_EQ(metric.in({{name, -1}}).has_value(), name == "loss") << name;
@@ -112,7 +112,7 @@ TEST(ReduceOnPlateau, RejectsUnknownParameter) {
               ThrowsMessage<ConfigError>(HasSubstr("parameter = \"lr\" ")));
 }
 
-TEST(Metrics, RejectUnpublishedMetricsBeforeTraining) {
+TEST(Metrics, AreRejectedIfNeverPublished) {
   for (const auto* watcher : {"stop_early", "keep_best", "reduce_on_plateau"})
     EXPECT_THAT(
         [&] {
@@ -138,7 +138,7 @@ TEST(Metrics, RejectUnpublishedMetricsBeforeTraining) {
   made({{"checkpoint", "only_if = 'loss < 3'"}});
 }
 
-TEST(Metrics, ReportMissingMetricsAtEnd) {
+TEST(Metrics, AreReportedAtEndIfMissing) {
   const Scratch scratch;
   Log log;
   Training{.folder = scratch / "run",

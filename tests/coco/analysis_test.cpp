@@ -9,7 +9,7 @@
 namespace millrace::coco {
 namespace {
 
-TEST(Analysis, IsIndependentOfThreads) {
+TEST(Analysis, IsIndependentOfThreadCount) {
   const ResultSet set = random_results(3, 100);
   auto worse = set.found;
   for (auto& one : worse) (*one.bbox)[0] += 2;

@@ -1,4 +1,4 @@
-// The annotation cache gives the data set of the file, or is not used.
+// The annotation cache contains the same data set as the file, or it is not used.
 #include "millrace/coco/data/annotation_cache.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ std::shared_ptr<const Dataset> read_and_cache(const fs::path& json) {
   return data;
 }
 
-/// Pads JSON to the size from which files are cached.
+/// Pads JSON to the minimum size of files that are cached.
 std::string padded(std::string json) {
   json.resize(std::max<std::size_t>(json.size(), kLeastCached), ' ');
   return json;
@@ -96,7 +96,7 @@ TEST_F(AnnotationCache, EqualsFile) {
   EXPECT_THAT(files_in(scratch_ / "cache"), SizeIs(texts.size()));
 }
 
-TEST_F(AnnotationCache, EqualsFileOfRealPhotos) {
+TEST_F(AnnotationCache, EqualsFileForRealPhotos) {
   MILLRACE_NEEDS_DATA("eval");
   for (const auto* name :
        {"coco_mini/annotations/instances_train2017.json",
@@ -136,14 +136,14 @@ TEST_F(AnnotationCache, IsRebuiltIfDamaged) {
   const auto file = cached();
   const auto whole = read_file(file);
   const auto expect_made_anew = [&](const std::string& damaged, const std::string& why = "") {
-    // replaces the file, since readers may have mapped the old one
+    // Replaces the file, since readers may have mapped the old one.
     fs::rename(scratch_.file("damaged", damaged), file);
     log_.take();
     expect_equal(*read_and_cache(json), *expected);
     const auto told = log_.take();
     EXPECT_THAT(told,
                 AllOf(HasSubstr("warning "), HasSubstr(file.string() + "; "), HasSubstr(why)));
-    // the second line names the new cache
+    // The second line names the new cache.
     EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 2) << told;
     EXPECT_TRUE(read_file(file) == whole);
   };
@@ -173,7 +173,7 @@ TEST_F(AnnotationCache, IsRebuiltIfDamaged) {
   }
 }
 
-TEST_F(AnnotationCache, RejectsCacheOfOtherContent) {
+TEST_F(AnnotationCache, RejectsCacheOfDifferentContent) {
   const auto other = scratch_.file("other.json", padded(RandomFile(2).json()));
   read_and_cache(other);
   const auto foreign = read_file(cached());
@@ -200,7 +200,7 @@ TEST_F(AnnotationCache, SkipsSmallFiles) {
   EXPECT_FALSE(fs::exists(scratch_ / "cache"));
 }
 
-TEST_F(AnnotationCache, UsesFolderOfEnvironment) {
+TEST_F(AnnotationCache, UsesFolderFromEnvironment) {
   const Variable unnamed("MILLRACE_CACHE", {});
   const Variable home("HOME", (scratch_ / "home").string());
   {
@@ -228,7 +228,7 @@ TEST_F(AnnotationCache, WarnsOnceIfFolderIsUnwritable) {
   EXPECT_EQ(log_.take(), "");
 }
 
-TEST_F(AnnotationCache, RejectsUnwritableFolderOfVariable) {
+TEST_F(AnnotationCache, RejectsUnwritableFolderFromVariable) {
   const Variable named("MILLRACE_CACHE", json_.string() + "/cache");
   EXPECT_THAT([&] { read_and_cache(json_); },
               ::testing::ThrowsMessage<ConfigError>(AllOf(
@@ -253,7 +253,7 @@ TEST_F(AnnotationCache, SkipsVerificationOfUnchangedLargeFiles) {
   };
   const auto changed = std::chrono::system_clock::now();
   const auto expected = read_dataset(json_);
-  ASSERT_TRUE(testing::comes_to([&] {  // because a test cannot set the time of a file's last change
+  ASSERT_TRUE(testing::comes_to([&] {  // a test cannot set a file's ctime
     return std::chrono::system_clock::now() - changed > std::chrono::milliseconds(2100);
   }));
   expect_equal(*read(), *expected);
@@ -262,7 +262,7 @@ TEST_F(AnnotationCache, SkipsVerificationOfUnchangedLargeFiles) {
   const auto file = files[files[0].extension() == ".seen"];
   log_.take();
 
-  // Flips a byte in the last name, which only a checksum can detect.
+  // Overwrites a byte of the last name, which only a checksum can detect.
   const auto flip = [&](bool keep_time) {
     const auto time = fs::last_write_time(file);
     std::fstream open(file, std::ios::in | std::ios::out | std::ios::binary);

@@ -1,5 +1,5 @@
 // The peak memory of reading annotations with a spill folder depends on the number of images and
-// objects, not on their outlines.
+// objects, not on the size of the outlines.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr int kImages = 2000, kObjects = 20;  // kObjects per image
 
-/// Writes annotations of the same objects with `points` points per outline; the images are at the
-/// end of the file.
+/// Writes annotations of the same objects with `points` points per outline. The images section is
+/// at the end of the file.
 void write_set(const fs::path& file, int points) {
   std::string outline;
   for (int i = 0; i < points; ++i)
@@ -68,7 +68,7 @@ std::int64_t peak_of(const fs::path& json) {
   return std::stoll(read_file(json.string() + ".peak"));
 }
 
-TEST(AnnotationMemory, IsIndependentOfOutlines) {
+TEST(AnnotationMemory, IsIndependentOfOutlineSize) {
   const testing::Scratch scratch;
   const auto small = scratch / "small.json", large = scratch / "large.json";
   write_set(small, 40);

@@ -1,4 +1,5 @@
-// Reading in pieces gives the same data set and the same messages as reading in order.
+// Reading a file in pieces returns the same data set and reports the same errors as reading it in
+// order.
 #include "millrace/coco/data/readers.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,7 @@ namespace {
 
 using testing::Scratch;
 
-/// Reads a text in order and in pieces and expects equal results.
+/// Reads JSON in order and in pieces and expects equal data sets.
 void expect_read(const Scratch& scratch, const std::string& json, std::size_t piece_bytes) {
   const InputFile file(scratch.file("x.json", json));
   const auto expected = parse_dataset(json, "x");
@@ -30,7 +31,7 @@ void expect_read(const Scratch& scratch, const std::string& json, std::size_t pi
   }
 }
 
-TEST(AnnotationPieces, AreIndependentOfSizeAndThreads) {
+TEST(AnnotationPieces, AreIndependentOfSizeAndThreadCount) {
   const Scratch scratch;
   for (unsigned seed = 1; seed <= 6; ++seed)
     for (const std::size_t bytes : {1, 64, 300, 1000, 7777, 1000000})
@@ -41,7 +42,7 @@ TEST(AnnotationPieces, AreIndependentOfSizeAndThreads) {
     tbb::task_arena(threads).execute([&] { expect_read(scratch, json, 2000); });
 }
 
-/// Returns a file with names, numbers, escapes and shapes, and `between` inside its strings.
+/// Returns JSON with names, numbers, escapes and shapes, whose strings contain `between`.
 std::string small_file(const std::string& between) {
   return R"({"images": [{"file_name": "a \")" + between +
          R"(\" \u00e4\\.jpg", "id": 3, "width": 9, "height": 8}, {"id": 12, "width": 9, "height": 8,)"
@@ -56,7 +57,7 @@ std::string small_file(const std::string& between) {
          R"(10, 20], "area": 12345.678901234567890123}]} )";
 }
 
-TEST(AnnotationPieces, EndAtAnyByte) {
+TEST(AnnotationPieces, MayEndAtAnyByte) {
   const Scratch scratch;
   const auto json = small_file("} {");
   for (std::size_t bytes = 1; bytes <= json.size(); ++bytes) expect_read(scratch, json, bytes);
@@ -89,8 +90,8 @@ TEST(AnnotationPieces, AcceptAnyOrderOfSections) {
     for (const std::size_t bytes : {100, 3000, 1000000}) expect_read(scratch, json, bytes);
 }
 
-/// Returns a file that is large enough for pieces, with text before, among and after its
-/// annotations.
+/// Returns JSON that is large enough to be read in pieces, with `first` before, `among` inside and
+/// `last` after its annotations.
 std::string large(const std::string& first, const std::string& among,
                   const std::string& last = "}") {
   const RandomFile parts(2, 13000);
@@ -116,7 +117,7 @@ TEST(AnnotationPieces, FallBackToReadingInOrder) {
   }
 }
 
-TEST(AnnotationPieces, ReportErrorsLikeSmallFiles) {
+TEST(AnnotationPieces, ReportSameErrorsAsReadingInOrder) {
   const Scratch scratch;
   const auto whole = large("", "");
   ASSERT_GT(whole.size(), 2U << 20);
@@ -190,7 +191,7 @@ TEST(AnnotationPieces, ReportFirstError) {
   throw_first_fault(InputFile(scratch.file("x.json", whole)), "x");
 }
 
-TEST(AnnotationPieces, RejectDamagedText) {
+TEST(AnnotationPieces, RejectDamagedJson) {
   const Scratch scratch;
   const std::string whole = RandomFile(2, 30).json();
   std::mt19937 random(1);
@@ -209,10 +210,10 @@ TEST(AnnotationPieces, RejectDamagedText) {
     ASSERT_EQ(in_pieces != nullptr, in_order != nullptr) << told;
     if (in_pieces) expect_equal(*in_pieces, *in_order), ++same;
   }
-  EXPECT_GT(same, 100);  // flips that only changed a digit
+  EXPECT_GT(same, 100);  // changes of a digit only
 }
 
-TEST(AnnotationPieces, MatchWholeFileOfRealPhotos) {
+TEST(AnnotationPieces, MatchWholeFileForRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto json = testing::data_folder() / "coco_mini/annotations/instances_train2017.json";
   for (const std::size_t bytes : {1000, 30000}) {

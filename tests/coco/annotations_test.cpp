@@ -1,4 +1,4 @@
-// Annotation files: the values that are read, and how each fault is reported.
+// Annotation files: the values that are read, and how each error is reported.
 #include "millrace/coco/data/annotations.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace std::string_literals;
 
-/// A small data set whose parts can be replaced.
+/// The JSON of a small data set, parts of which can be replaced.
 struct Text {
   std::string images = R"([{"id": 2, "file_name": "b.jpg", "width": 4, "height": 3},
                            {"file_name": "a.jpg", "height": 5, "id": 1, "width": 6, "license": null}])";
@@ -43,7 +43,7 @@ struct Text {
   }
 };
 
-/// A replaced part of the text and the expected message.
+/// A replaced part of the JSON and the expected message.
 struct Fault {
   std::string part, told;
 };
@@ -74,7 +74,7 @@ TEST(Annotations, AcceptAnyOrderOfFieldsAndSections) {
   const Annotation& one = set->objects(set->images[0])[0];
   EXPECT_EQ(one.id, 41);
   EXPECT_THAT(one.bbox, ElementsAre(1, 2, 3.5, 2));
-  EXPECT_EQ(one.area, 7);  // area of the box, as the file has none
+  EXPECT_EQ(one.area, 7);  // area of the box, since the file contains none
   EXPECT_FALSE(one.crowd);
   EXPECT_EQ(set->text(set->categories[0].name), "d\u00f6g");
   EXPECT_EQ(set->category_index(9), 1);
@@ -191,7 +191,7 @@ TEST(Annotations, ReadNumbersExactly) {
     }
 }
 
-TEST(Annotations, ReadCategoriesOfLvisImages) {
+TEST(Annotations, ReadLvisCategoryLists) {
   Text text;
   text.images = R"([{"id": 2, "coco_url": "http://x.org/val2017/0002.jpg", "width": 4, "height": 3,
                      "not_exhaustive_category_ids": [7], "neg_category_ids": [9, 3]},
@@ -227,7 +227,7 @@ TEST(Annotations, ReportInvalidJson) {
   }
 }
 
-TEST(Annotations, ReportWrongFieldsWithPlace) {
+TEST(Annotations, ReportLocationOfInvalidFields) {
   expect_told(
       {{R"("image_id": 1, "category_id": 7)", "annotations[0] (id 41): 'bbox' is missing"},
        {R"("image_id": "1")", "x.json: line 1, byte 54: annotations[0] (id 41): 'image_id'"},
@@ -282,7 +282,7 @@ TEST(Annotations, ReportInvalidShapes) {
               });
 }
 
-TEST(Annotations, ReportContradictions) {
+TEST(Annotations, ReportUnknownAndDuplicateIds) {
   const auto at = R"(line 1, byte 41: annotations[0] (id 41): )";
   expect_told({{R"("image_id": 3, "category_id": 7)", at + "no image has id 3"s},
                {R"("image_id": 1, "category_id": 8)", at + "no category has id 8"s}},
@@ -302,7 +302,7 @@ TEST(Annotations, ReportContradictions) {
 
 TEST(Annotations, ReportMissingFile) { EXPECT_THROW(read_dataset("no/such/file.json"), Error); }
 
-TEST(Annotations, SurviveDamagedText) {
+TEST(Annotations, SurviveDamagedJson) {
   Text text;
   text.annotation += R"(, "segmentation": [[0, 0, 4, 0, 4, 3, 0, 3]])";
   text.more =
@@ -320,7 +320,7 @@ TEST(Annotations, SurviveDamagedText) {
   }
 }
 
-TEST(Annotations, ReadRealPhotos) {
+TEST(Annotations, ReadCocoSubset) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const auto set =
       read_dataset(testing::data_folder() / "coco_mini/annotations/instances_train2017.json");

@@ -36,7 +36,7 @@ TEST(ApSoFar, CoversAddedImages) {
   }
 }
 
-TEST(ApSoFar, EqualsBootstrapOfAllImages) {
+TEST(ApSoFar, MatchesBootstrapOfAllImages) {
   const auto set = random_results(12);
   const auto truth = set.data();
   Evaluator forth(truth, {}), back(truth, {});
@@ -54,7 +54,7 @@ TEST(ApSoFar, EqualsBootstrapOfAllImages) {
   }
 }
 
-TEST(ApSoFar, KeepsResultUnchanged) {
+TEST(ApSoFar, DoesNotChangeResult) {
   const auto set = random_results(13);
   const auto truth = set.data();
   Evaluator watched(truth, {}), alone(truth, {});

@@ -1,4 +1,4 @@
-// Files of other formats, truncated and endless files, and every wrong value of every field.
+// Files in wrong formats, truncated and endless files, and invalid values of every field.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::Scratch;
 
-/// A reader of annotations or results; message() returns its error, empty = none.
+/// A reader of annotations or results; message() returns its error message, empty = none.
 struct Reader {
   std::string name, opening;
   std::function<void(const fs::path&)> read;
@@ -39,7 +39,7 @@ std::vector<Reader> readers() {
            [](const fs::path& file) { read_detections(file); }}};
 }
 
-TEST(BadFiles, ReportOtherFormatsByFirstBytes) {
+TEST(FileReaders, ReportWrongFormatByFirstBytes) {
   const Scratch scratch;
   for (const auto& reader : readers()) {
     const auto told = [&](const std::string& bytes) {
@@ -62,7 +62,7 @@ TEST(BadFiles, ReportOtherFormatsByFirstBytes) {
   }
 }
 
-TEST(BadFiles, RejectFoldersAndDevices) {
+TEST(FileReaders, RejectFoldersAndDevices) {
   const Scratch scratch;
   fs::create_directory(scratch / "folder");
   for (const auto& reader : readers()) {
@@ -74,7 +74,7 @@ TEST(BadFiles, RejectFoldersAndDevices) {
   }
 }
 
-TEST(BadFiles, RejectEndlessPipes) {
+TEST(FileReaders, RejectEndlessPipes) {
   std::signal(SIGPIPE, SIG_IGN);
   const Scratch scratch;
   const auto pipe = scratch / "pipe";
@@ -88,7 +88,7 @@ TEST(BadFiles, RejectEndlessPipes) {
     });
     EXPECT_THAT(reader.message(pipe), HasSubstr("pipe: byte 0: not JSON"));
   }
-  const auto json = RandomFile(1, 3000).json();  // more than the buffer of a pipe
+  const auto json = RandomFile(1, 3000).json();  // more than a pipe's buffer
   const std::jthread writer([&] { std::ofstream(pipe, std::ios::binary) << json; });
   expect_equal(*read_dataset(pipe), *parse_dataset(json, "x"));
 }
@@ -99,7 +99,7 @@ long peak_mib() {
   return used.ru_maxrss / 1024;
 }
 
-TEST(BadFiles, NeedNoMemoryForHugeFiles) {
+TEST(FileReaders, UseLittleMemoryForHugeFiles) {
   const Scratch scratch;
   const auto peak = peak_mib();
   for (const std::string head : {"", "[[", "{{", "aa", "  \n,"}) {
@@ -114,7 +114,7 @@ TEST(BadFiles, NeedNoMemoryForHugeFiles) {
   EXPECT_LT(peak_mib() - peak, 64);
 }
 
-TEST(BadFiles, RejectTruncationAtAnyByte) {
+TEST(FileReaders, RejectTruncationAtAnyByte) {
   const Scratch scratch;
   const auto refused_at_every_byte = [&](const Reader& reader, const std::string& whole) {
     ASSERT_EQ(reader.message(scratch.file("x", whole)), "");
@@ -129,7 +129,7 @@ TEST(BadFiles, RejectTruncationAtAnyByte) {
           {"image_id": 1, "category_id": 2, "segmentation": {"size": [5, 6], "counts": "23i0"}, "score": 1}])");
 }
 
-/// Values that a numeric field must reject, in JSON or as Python writes values that JSON lacks.
+/// Values that a numeric field must reject, including NaN and infinity as Python writes them.
 const std::vector<std::string> kNoNumbers = {
     R"("1")", "null",   "[]",  "{}",    "[1]",  "NaN", "Infinity", "-Infinity",
     "1e999",  "-1e999", "nan", "1.2.3", "0x10", "+1",  "''",       ""};
@@ -161,7 +161,7 @@ const std::vector<std::string> kNoShapes = {
     R"({"size": [5, 6], "counts": "\u0000"})", R"({"size": [5, 6], "counts": "\ud800"})",
     R"({"size": [5, 6], "counts": 30})", R"({"size": [5, 6], "counts": null})"};
 
-/// Returns a record of these fields with one value replaced.
+/// Returns a JSON record with these fields, in which one value is replaced.
 using Fields = std::map<std::string, std::string>;
 std::string record(Fields fields, const std::string& name, const std::string& value) {
   fields[name] = value;
@@ -174,8 +174,8 @@ std::string record(Fields fields, const std::string& name, const std::string& va
 /// Invalid values by field.
 using Wrongs = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-/// Expects each invalid value to be reported with its byte, in a record between `before` and
-/// `after`.
+/// Expects each invalid value to be reported with its byte offset. `before` and `after` enclose the
+/// record.
 void expect_refused(const Reader& reader, const Fields& fields, const std::string& before,
                     const std::string& after, const Wrongs& wrongs) {
   const Scratch scratch;
@@ -191,7 +191,7 @@ void expect_refused(const Reader& reader, const Fields& fields, const std::strin
   }
 }
 
-TEST(BadFiles, CheckEveryFieldOfResults) {
+TEST(FileReaders, CheckEveryFieldOfResults) {
   expect_refused(readers()[1],
                  {{"image_id", "1"},
                   {"category_id", "2"},
@@ -206,7 +206,7 @@ TEST(BadFiles, CheckEveryFieldOfResults) {
                   {"segmentation", kNoShapes}});
 }
 
-TEST(BadFiles, CheckEveryFieldOfAnnotations) {
+TEST(FileReaders, CheckEveryFieldOfAnnotations) {
   expect_refused(
       readers()[0],
       {{"id", "4"},
@@ -231,7 +231,7 @@ TEST(BadFiles, CheckEveryFieldOfAnnotations) {
          "[[1, 2, 3, 4, 5, 1e999]]", R"({"size": [6, 5], "counts": [30]})"}}});
 }
 
-TEST(BadFiles, CheckEveryFieldOfImagesAndCategories) {
+TEST(FileReaders, CheckEveryFieldOfImagesAndCategories) {
   auto no_sides = no_integers();
   no_sides.insert(no_sides.end(), {"0", "-1", "2147483648", "1048577"});
   const std::vector<std::string> no_texts = {"7",           "null",     "[]",       "{}", "true",
@@ -245,14 +245,14 @@ TEST(BadFiles, CheckEveryFieldOfImagesAndCategories) {
                  {{"id", no_integers()}, {"name", no_texts}});
 }
 
-TEST(BadFiles, RejectTooLargeImages) {
+TEST(FileReaders, RejectOversizedImages) {
   const Scratch scratch;
   const auto file = scratch.file("x", R"({"annotations": [], "categories": [], "images": [
       {"id": 1, "file_name": "a", "width": 65536, "height": 65536}]})");
   EXPECT_THAT(readers()[0].message(file), HasSubstr("images[0] (id 1): 65536 x 65536 pixels"));
 }
 
-TEST(BadFiles, AcceptAnyUnknownFields) {
+TEST(FileReaders, AcceptUnknownFieldsOfLimitedDepth) {
   const Scratch scratch;
   const auto message = [&](const std::string& field, const std::string& value) {
     return readers()[1].message(scratch.file(

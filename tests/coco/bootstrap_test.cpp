@@ -1,4 +1,4 @@
-// AP with weighted images, its confidence intervals, and tests of the difference between results.
+// AP with weighted images, its confidence intervals, and significance tests between two results.
 #include "millrace/coco/analysis/bootstrap.h"
 
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ ResultSet copied(const ResultSet& set, const std::vector<std::uint16_t>& weights
   return copies;
 }
 
-TEST(WeightedAp, EqualsDuplicatedImageWithWeightTwo) {
+TEST(WeightedAp, MatchesEvaluatorWithRepeatedImages) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const ResultSet set = random_results(seed, 12);
     Rng rng{seed, 99};
@@ -84,7 +84,7 @@ TEST(WeightedAp, EqualsDuplicatedImageWithWeightTwo) {
     EXPECT_NEAR(ap.ap50, plain.stats[1], kClose);
   }
   const std::vector<std::uint16_t> none(30, 0);
-  EXPECT_EQ(mean(measured(random_results(1), none)).ap, -1) << "nothing to find";
+  EXPECT_EQ(mean(measured(random_results(1), none)).ap, -1) << "no objects";
 }
 
 TEST(Bootstrap, ReturnsEmptyIntervalForEqualImages) {
@@ -95,10 +95,10 @@ TEST(Bootstrap, ReturnsEmptyIntervalForEqualImages) {
   EXPECT_NEAR(sure.ap.high, sure.ap.value, kClose);
 }
 
-// The object of one of two images is found: precision is 1 up to recall .5, AP = 51 / 101. A
-// bootstrap sample contains either image twice with a probability of a quarter each (AP 1 or 0), so
-// the percentiles are 0 and 1, and the basic interval is from 2 x 51/101 - 1 = 1/101 to 102/101,
-// clipped to 1.
+// The object is found in one of two images: precision is 1 up to recall .5, so AP = 51 / 101. A
+// bootstrap sample contains the first image twice with probability 1/4 (AP 1) and the second image
+// twice with probability 1/4 (AP 0), so the percentiles are 0 and 1. The basic interval is from
+// 2 x 51/101 - 1 = 1/101 to 102/101, clipped to 1.
 TEST(Bootstrap, UsesBasicInterval) {
   ResultSet set(2, 1);
   set.object(1, 1, {10, 10, 50, 50});
@@ -137,7 +137,7 @@ TEST(Comparison, ReturnsZeroForEqualResults) {
   for (const double p : same.category_p) EXPECT_EQ(p, 1);
 }
 
-TEST(Comparison, LosesApOfMissingCategory) {
+TEST(Comparison, AttributesLossToMissingCategory) {
   const ResultSet set = random_results(2);
   const Evaluation plain = evaluate(*set.data(), Detections(set.found), {});
   auto without = set.found;
@@ -153,7 +153,7 @@ TEST(Comparison, LosesApOfMissingCategory) {
   }
 }
 
-TEST(Comparison, FlipsSignsWhenSwapped) {
+TEST(Comparison, FlipsSignIfResultsAreSwapped) {
   const ResultSet set = random_results(3);
   auto worse = set.found;
   for (auto& one : worse) (*one.bbox)[0] += 4;
@@ -164,7 +164,7 @@ TEST(Comparison, FlipsSignsWhenSwapped) {
   EXPECT_EQ(there.p, back.p);
 }
 
-/// Returns images with one object and one detection each.
+/// Returns a result set of images with one object and one detection each.
 ResultSet one_object_each(int images) {
   ResultSet set(images, 1);
   for (int i = 1; i <= images; ++i) {
@@ -174,10 +174,10 @@ ResultSet one_object_each(int images) {
   return set;
 }
 
-// One side detects everything, the other nothing. The difference is 1 only if all coin tosses are
-// equal.
+// One result detects every object, the other detects none. The test swaps the two results of each
+// image by a coin toss, so the difference is 1 or -1 only if all tosses are equal.
 TEST(Comparison, IsSignificantForManyImages) {
-  const ResultSet many = one_object_each(20);  // probability 2 in 2^20, so none of the 200 draws
+  const ResultSet many = one_object_each(20);  // probability 2 in 2^20: in none of the 200 draws
   const Comparison sure = compared(many, many.found, {});
   EXPECT_NEAR(sure.difference.ap.value, 1, kClose);
   EXPECT_EQ(sure.p, 1 / 201.);
@@ -187,8 +187,8 @@ TEST(Comparison, IsSignificantForManyImages) {
   EXPECT_EQ(compared(one, one.found, {}).p, 1);
 }
 
-// Half of the images from either side, mixed by hand and by weights.
-TEST(Comparison, ScoresMixedResults) {
+// Takes half of the images from each result, once by hand and once by weights.
+TEST(Comparison, MatchesEvaluatorForMixedResults) {
   const ResultSet set = random_results(4);
   auto other = random_results(4).found;
   for (auto& one : other) (*one.bbox)[1] += 3, one.score = 1 - one.score;
@@ -204,7 +204,7 @@ TEST(Comparison, ScoresMixedResults) {
   const WeightedAp ap(plan, both);
   std::vector<std::uint16_t> weights(60);
   for (std::size_t i = 0; i < 30; ++i)
-    weights[i + (i % 2 == 1 ? 0 : 30)] = 1;  // position i has id i + 1
+    weights[i + (i % 2 == 1 ? 0 : 30)] = 1;  // the image at index i has id i + 1
   std::vector<ApPair> categories(4);
   ap.measure(weights, categories);
   EXPECT_NEAR(mean(categories).ap, evaluate(*truth, Detections(mixed), {}).stats[0], kClose);

@@ -1,4 +1,4 @@
-// Boundary AP: the boundary of masks pixel by pixel, hand-computed cases, and recorded values of
+// Boundary AP, compared with erosion pixel by pixel, hand-computed cases and recorded values of
 // boundary-iou-api.
 #include "millrace/coco/masks/boundary.h"
 
@@ -36,7 +36,7 @@ TEST(Boundary, ErodesWithSquares) {
   for (int i = 0; i < 300; ++i) {
     const auto height = 1 + random() % 40, width = 1 + random() % 40, by = 1 + random() % 4;
     const int sides[] = {static_cast<int>(height), static_cast<int>(width), static_cast<int>(by)};
-    // Mostly filled bitmaps, of which something is left after the erosion.
+    // Mostly filled bitmaps, so that some pixels remain after the erosion.
     std::vector<std::uint8_t> bitmap(height * width, 1);
     for (auto n = random() % 6; n > 0; --n) bitmap[random() % bitmap.size()] = 0;
     if (i % 4 == 0) bitmap = testing::random_bitmap(random, height, width);
@@ -60,12 +60,12 @@ TEST(Boundary, RoundsWidthHalfToEven) {
   EXPECT_EQ(boundary_width(75, 100), 2U);  // rounds 2.5
   EXPECT_EQ(boundary_width(1, 1), 1U);
   const Rle full{45, 60, {0, 45 * 60}};
-  EXPECT_EQ(area(boundary(full)), 45U * 60 - 41 * 56) << "the image's border is an outline";
+  EXPECT_EQ(area(boundary(full)), 45U * 60 - 41 * 56) << "the image border counts as a boundary";
   EXPECT_EQ(area(boundary(Rle{45, 60, {45 * 60}})), 0U);
 }
 
-/// Returns the AP of one detection of one object. Both are filled boxes in a 300 x 300 image, whose
-/// boundaries are 8 pixels wide.
+/// Returns the AP for this object and detection beside an object that is detected exactly. All are
+/// filled boxes in a 300 x 300 image, where boundaries are 8 pixels wide.
 double ap_of(const Rectangle& object, const Rectangle& detection, IouType iou, bool crowd = false) {
   auto set = scene({{1, object, crowd}, {1, {0, 0, 100, 100}}},
                    {{1, {0, 0, 100, 100}, .9}, {1, detection, .8}});
@@ -83,7 +83,7 @@ TEST(BoundaryAp, UsesSmallerOfMaskAndBoundaryIou) {
 }
 
 TEST(BoundaryAp, UsesMaskIouForCrowds) {
-  // A detection in the middle of a crowd, far from its outline.
+  // The detection is in the middle of the crowd, far from the crowd's outline.
   const Rectangle crowd{100, 100, 200, 200}, inside{150, 150, 60, 60};
   EXPECT_GT(ap_of(crowd, inside, IouType::boundary, /*crowd=*/true), .99);
   EXPECT_LT(ap_of(crowd, inside, IouType::boundary), .6);

@@ -52,7 +52,7 @@ TEST(Confusion, MatchesGreedily) {
   // The higher score is matched first.
   EXPECT_THAT(counts(one, {{1, kHere, .5}, {2, kNear, .6}}),
               ElementsAre(0, 1, 0, 0, 0, 0, 1, 0, 0));
-  // Among objects of equal IoU, one of the detection's class is matched.
+  // If two objects have equal IoU, the object of the detection's class is matched.
   for (const int first : {1, 2})
     EXPECT_THAT(counts({{first, kHere}, {3 - first, kHere}}, {{1, kHere, .9}}),
                 ElementsAre(1, 0, 0, 0, 0, 1, 0, 0, 0));
@@ -76,7 +76,7 @@ TEST(Confusion, RowsSumToObjects) {
   }
 }
 
-TEST(Confusion, TreatsJoinedCategoriesAsOne) {
+TEST(Confusion, TreatsCategoriesAsOneIfClassAgnostic) {
   EXPECT_THAT(confusion(scene({{1, kHere}}, {{2, kHere, .9}}), 0, {.class_agnostic = true}).counts,
               ElementsAre(1, 0, 0, 0));
 }
@@ -93,8 +93,8 @@ TEST(Confusion, SortsPairsByFrequency) {
   EXPECT_EQ(confused_pairs(matrix, 1).size(), 1U);
 }
 
-// Three objects and, by descending score, a hit, a false positive, a hit, a false positive. F1 is 2
-// hits / (detections + objects): 2/4, 2/5, 4/6, 4/7.
+// Three objects and, by descending score, a hit, a false positive, a hit, a false positive. F1 is
+// 2 x hits / (detections + objects): 2/4, 2/5, 4/6, 4/7.
 TEST(OperatingPoints, BestHasHighestF1) {
   constexpr Rectangle kThird{200, 0, 50, 50}, kWrong{200, 200, 50, 50}, kToo{120, 200, 50, 50};
   const auto points = operating_points(

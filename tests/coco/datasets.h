@@ -12,8 +12,8 @@
 
 namespace millrace::coco {
 
-/// The sections of an annotation file. Objects have polygons, run lengths, encoded run lengths or
-/// no shape, with or without an area, in random order, with and without white space.
+/// The sections of an annotation file. Objects have polygons, run lengths or no shape; some have an
+/// area or keypoints. Records are in random order; white space between them depends on the seed.
 struct RandomFile {
   std::string images, annotations, categories;
 

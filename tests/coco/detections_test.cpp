@@ -58,7 +58,7 @@ void expect_equal(const Detections& read, std::span<const Detection> expected) {
   }
 }
 
-TEST(Detections, ReadBackExactly) {
+TEST(Detections, RoundTripExactly) {
   const auto written = random_detections(500);
   const Scratch scratch;
   const auto file = scratch / "results.json";
@@ -81,7 +81,7 @@ TEST(Detections, CombineParts) {
     all.append_partial(Detections(std::span(written).subspan(i, 20)).partial());
   expect_equal(all, written);
   std::string part = all.partial();
-  part.back() ^= 0x40;  // an end offset of the keypoints
+  part.back() ^= 0x40;  // an end offset of keypoints
   EXPECT_THROW(all.append_partial(part), Error);
   expect_equal(all, written);
 }
@@ -130,7 +130,7 @@ TEST(Detections, WriteEmptyArrayAndRejectNonFiniteNumbers) {
   EXPECT_THROW(write_detections(file, Detections({&one, 1})), Error);
 }
 
-TEST(Detections, ReportErrorsWithPlace) {
+TEST(Detections, ReportLocationOfErrors) {
   const std::string one = R"([{"image_id": 1, "category_id": 1, "score": 1)";
   const std::pair<std::string, std::string> faults[] = {
       {"", "is empty"},

@@ -1,4 +1,4 @@
-// Properties of drawn pictures that do not depend on the design.
+// Properties of drawn images that hold for any visual design.
 #include "millrace/coco/drawing/draw.h"
 
 #include <gtest/gtest.h>

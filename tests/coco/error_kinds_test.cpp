@@ -20,7 +20,7 @@ ErrorReport report(const ResultSet& set, const EvaluateOptions& options = {}) {
   return kinds.report();
 }
 
-/// Expects `count` errors of one kind at this cost, and no other errors.
+/// Expects `count` errors of this kind, which cost `cost` AP, and no other errors.
 void expect_only(const std::vector<Object>& objects, const std::vector<Found>& found,
                  ErrorKind kind, std::int64_t count, double cost) {
   const ErrorCosts all = report(scene(objects, found)).all;
@@ -31,9 +31,11 @@ void expect_only(const std::vector<Object>& objects, const std::vector<Found>& f
   }
 }
 
-// Two boxes of 100 x 100 at distance d have IoU (100 - d) / (100 + d): 1/3 for 50, 1/19 for 90.
+// Two boxes of 100 x 100 that are shifted by d have IoU (100 - d) / (100 + d): 1/3 for 50, 1/19 for
+// 90.
 constexpr Rectangle kBeside{50, 0, 100, 100}, kApart{90, 0, 100, 100};
-// A false positive between two hits of two objects: precision is 1 up to recall .5, then 2/3.
+// The cost of a false positive ranked between the hits of two objects: precision is 1 up to recall
+// .5, then 2/3.
 constexpr double kBetween = 50. / 101 * (1 - 2. / 3);
 
 TEST(ErrorKinds, AreDistinguished) {
@@ -68,7 +70,7 @@ TEST(ErrorKinds, IgnoreCategoriesWithoutObjects) {
   EXPECT_NEAR(missed.false_positives, 0, kClose);
 }
 
-TEST(ErrorKinds, StartFromAp50OfEvaluator) {
+TEST(ErrorKinds, MatchAp50OfEvaluator) {
   for (std::uint64_t seed = 0; seed < 80; ++seed) {
     const ResultSet set = random_results(1 + seed / 4);
     const EvaluateOptions options{.iou = seed % 2 ? IouType::mask : IouType::box,
@@ -78,9 +80,9 @@ TEST(ErrorKinds, StartFromAp50OfEvaluator) {
   }
 }
 
-// Every detection is a hit, ignored, or an error of one kind; `false_positives` is the AP gained
-// without the errors.
-TEST(ErrorKinds, CountsSumUpAndCostsMatchEvaluator) {
+// Every detection is a hit, ignored, or an error of one kind; `false_positives` is the AP gained by
+// removing all detections that are errors.
+TEST(ErrorKinds, CountsAndCostsMatchEvaluator) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     ResultSet set = random_results(seed);
     const ErrorReport errors = report(set);
@@ -101,10 +103,11 @@ TEST(ErrorKinds, CountsSumUpAndCostsMatchEvaluator) {
   }
 }
 
-// Recorded from tidecv 1.0.1 for the same files, in per cent. Other sets differ: its recalls are i
-// / 100, while numpy's linspace in pycocotools deviates at ten of them (seed 1: missed 9.528
-// instead of 9.514); a class with detections and without objects has AP 0; detections absorbed by a
-// crowd are errors; and the limit of 100 detections is per image, not per image and class.
+// Recorded from tidecv 1.0.1 for the same files, in per cent. On other sets tidecv differs: its
+// recalls are i / 100, while numpy's linspace in pycocotools deviates at ten of them (seed 1:
+// missed 9.528 instead of 9.514); it gives a class with detections but no objects AP 0; it counts
+// detections absorbed by a crowd as errors; and its limit of 100 detections is per image, not per
+// image and class.
 TEST(ErrorKinds, MatchTide) {
   struct Figures {
     std::uint64_t seed;

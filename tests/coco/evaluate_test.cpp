@@ -1,4 +1,4 @@
-// The evaluator gives the values of pycocotools to the last bits.
+// The evaluator returns the same values as pycocotools, up to rounding in the last bits.
 #include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ nlohmann::json load(const std::filesystem::path& file) {
   return nlohmann::json::parse(in);
 }
 
-/// Compares every run of an `expected.json` with the evaluator.
+/// Compares the evaluator with every run in the folder's expected.json.
 void expect_figures(const std::filesystem::path& folder) {
   const auto expected = load(folder / "expected.json");
   ASSERT_FALSE(expected["runs"].empty());
@@ -61,7 +61,7 @@ TEST(Evaluate, MatchesEdgeCases) {
   expect_figures(testing::data_folder() / "eval/hotcoco_edge");
 }
 
-TEST(Evaluate, MatchesTiesAndEmptyMasks) {
+TEST(Evaluate, HandlesTiesAndEmptyMasks) {
   MILLRACE_NEEDS_DATA("eval/syn_A_val");
   expect_figures(testing::data_folder() / "eval/syn_A_val");
 }
@@ -80,8 +80,7 @@ TEST(Evaluate, PrintsOfficialTable) {
     EXPECT_THAT(text, HasSubstr(line));
 }
 
-/// Returns a set of one category with `objects` objects of 40 x 40 pixels side by side in one
-/// image.
+/// Returns one image with `objects` objects of one category, 40 x 40 pixels each, side by side.
 Records row_of(int objects) {
   Records set;
   set.add_image(1, "a.jpg", 100000, 100);
@@ -98,7 +97,7 @@ Evaluation evaluate(const Records& set, std::span<const Detection> found,
 }
 
 // pycocotools overwrites 'ignore' with 'iscrowd'.
-TEST(Evaluate, CountsObjectsMarkedIgnore) {
+TEST(Evaluate, CountsObjectsMarkedAsIgnored) {
   auto set = row_of(3);
   const std::vector found = {on(set.annotations[0], .9), on(set.annotations[1], .9)};
   const auto expected = evaluate(set, found, {});
@@ -112,12 +111,13 @@ TEST(Evaluate, MatchesPycocotoolsForOneHit) {
   auto& object = set.annotations[0];
   const std::vector found = {on(object, .9)};
   const auto result = evaluate(set, found, {});
-  EXPECT_EQ(result.precision[0], 0.9999999999999998) << "numpy.spacing(1) is in the quotient";
+  EXPECT_EQ(result.precision[0], 0.9999999999999998)
+      << "numpy.spacing(1) is added to the denominator";
   EXPECT_EQ(result.stats[6], 1);
   object.area = 1024;
   const auto stats = evaluate(set, found, {}).stats;
   EXPECT_THAT(std::vector(stats.begin() + 9, stats.end()), ElementsAre(1, 1, -1))
-      << "an area on the border belongs to both ranges";
+      << "an area at a limit belongs to both ranges";
   object.id = 0;
   EXPECT_EQ(evaluate(set, found, {}).stats[0], 0) << "an object with id 0 is never hit";
 }
@@ -160,7 +160,7 @@ TEST(Evaluate, IgnoresUnknownImagesAndCategories) {
   EXPECT_EQ(result.unknown_categories, 1);
 }
 
-TEST(Evaluate, FillsMasksFromBoxes) {
+TEST(Evaluate, UsesBoxesIfMasksAreMissing) {
   Records set = row_of(1);
   set.annotations[0].shape =
       set.add_mask(from_polygons(std::vector<Polygon>{{0, 0, 40, 0, 40, 40, 0, 40}}, 100, 100000));
@@ -202,13 +202,13 @@ TEST(Evaluate, SortsLimitsAndRepeatsLast) {
   EXPECT_EQ(one.stats[0], usual.stats[0]);
   for (const std::size_t i : {6, 7, 8}) EXPECT_EQ(one.stats[i], usual.stats[8]);
   EXPECT_EQ(one.stats[11], usual.stats[11]);
-  EXPECT_EQ(without_hundred.stats[0], -1) << "as pycocotools";
+  EXPECT_EQ(without_hundred.stats[0], -1) << "as in pycocotools";
   EXPECT_GT(without_hundred.stats[1], 0);
   EXPECT_THAT(table(without_hundred, IouType::box), HasSubstr("maxDets=100 ] = -1.000"));
 }
 
-TEST(Evaluate, FindsAllOfManyObjects) {
-  // More pairs of a detection and an object than are computed at once.
+TEST(Evaluate, FindsAllObjectsInCrowdedImage) {
+  // More detection-object pairs than are computed at once.
   constexpr int kSide = 50, kObjects = kSide * kSide;
   ResultSet set(1, 1);
   for (int i = 0; i < kObjects; ++i) {
@@ -226,7 +226,7 @@ TEST(Evaluate, FindsAllOfManyObjects) {
 TEST(Evaluate, SkipsDistantBoxesOnly) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
-    // On a grid, so that many edges coincide and some sides are 0.
+    // On a grid, so that many edges coincide and some widths and heights are 0.
     const auto box = [&] {
       return Rectangle{5.0 * (random() % 50), 5.0 * (random() % 10), 5.0 * (random() % 12),
                        5.0 * (random() % 12)};
@@ -274,7 +274,7 @@ TEST(Evaluate, BreaksTiesByImage) {
   expect_equal(evaluate(set.truth, set.found, {}), result);
 }
 
-TEST(Evaluate, IsIndependentOfThreads) {
+TEST(Evaluate, IsIndependentOfThreadCount) {
   for (const bool joined : {false, true}) {
     const ResultSet set = mixed_results(3);
     const auto result = evaluate(set.truth, set.found, {.class_agnostic = joined, .threads = 1});
@@ -284,7 +284,7 @@ TEST(Evaluate, IsIndependentOfThreads) {
   }
 }
 
-TEST(Evaluate, EqualsSubsetForChosenImages) {
+TEST(Evaluate, MatchesSubsetForChosenImages) {
   const ResultSet set = mixed_results(4);
   Records part = set.truth;
   std::erase_if(part.images, [](const Image& image) { return image.id > 2; });

@@ -1,4 +1,5 @@
-// The streaming evaluator gives the same results as the evaluator of files, in any order of images.
+// The streaming evaluator returns the same results as evaluate(), in whatever order images are
+// added.
 #include "millrace/coco/evaluation/evaluate.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// Random results, image by image.
+/// Random results, grouped by image.
 struct Stream {
   std::shared_ptr<const Dataset> truth;
   Detections all;
@@ -42,7 +43,7 @@ struct Stream {
   }
 };
 
-TEST(Evaluator, MatchesEvaluationOfFile) {
+TEST(Evaluator, MatchesEvaluationOfAllDetections) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     EvaluateOptions options;
     options.iou = seed % 2 == 0 ? IouType::box : seed % 3 == 0 ? IouType::boundary : IouType::mask;
@@ -57,7 +58,7 @@ TEST(Evaluator, MatchesEvaluationOfFile) {
   }
 }
 
-TEST(Evaluator, IsIndependentOfThreads) {
+TEST(Evaluator, AcceptsImagesFromSeveralThreads) {
   const Stream stream(7);
   Evaluator evaluator(stream.truth, {});
   std::vector<std::thread> threads;
@@ -86,7 +87,7 @@ TEST(Evaluator, MergesPartsInAnyOrder) {
   EXPECT_EQ(forth.partial(), back.partial());
 }
 
-TEST(Evaluator, CountsAddedImagesUnlessScopeIsAll) {
+TEST(Evaluator, EvaluatesAddedImagesUnlessScopeIsAll) {
   const Stream stream(9);
   Evaluator evaluator(stream.truth, {});
   stream.add(evaluator, 0, 5);
@@ -108,7 +109,7 @@ TEST(Evaluator, CountsUnknownCategories) {
   EXPECT_EQ(other.result().unknown_categories, 2);
 }
 
-TEST(Evaluator, RejectsWrongImages) {
+TEST(Evaluator, RejectsUnknownAndRepeatedImages) {
   const Stream stream(1);
   Evaluator evaluator(stream.truth, {});
   const auto told = [&](std::int64_t image, const std::vector<Detection>& found = {}) {
@@ -120,7 +121,7 @@ TEST(Evaluator, RejectsWrongImages) {
   EXPECT_THAT(told(4, {{5, 1, Xywh{1, 1, 1, 1}, .5}}),
               AllOf(HasSubstr("image 4: "), HasSubstr("image 5")));
   EXPECT_THAT(told(4, {{4, 1, {}, .5, {}}}), AllOf(HasSubstr("(image 4) "), HasSubstr("box")));
-  EXPECT_EQ(told(4), "") << "what failed left nothing behind";
+  EXPECT_EQ(told(4), "") << "a failed add() must change nothing";
   EXPECT_EQ(evaluator.images(), 2U);
 }
 

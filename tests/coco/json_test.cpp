@@ -1,4 +1,5 @@
-// The JSON reader gives the bits of other readers and rejects everything that is not JSON.
+// The JSON reader reads numbers with the same bits as strtod and rejects everything that is not
+// JSON.
 #include "millrace/coco/data/json.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Returns the result of `read`; nullopt if it fails or leaves a rest of the text.
+/// Returns the result of `read`; nullopt if it fails or does not read the whole string.
 template <typename F>
 auto read_whole(const std::string& text, F read)
     -> std::optional<std::remove_cvref_t<decltype(read(std::declval<JsonReader&>()))>> {
@@ -150,7 +151,7 @@ TEST(Json, SkipsAnyValue) {
     EXPECT_FALSE(is_skipped(value)) << value;
 }
 
-/// Reads a text as one annotation.
+/// Reads a string as one annotation; nullopt if it is invalid.
 std::optional<Annotation> annotation(const std::string& text) {
   return read_whole(text, [](JsonReader& reader) {
     Records records;

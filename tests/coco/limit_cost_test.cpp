@@ -1,4 +1,5 @@
-// The AP that the limit of detections costs, compared with hand-computed values and the evaluator.
+// The AP lost to the limit on detections, compared with hand-computed values and with the
+// evaluator.
 #include "millrace/coco/evaluation/limit_cost.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +10,8 @@
 namespace millrace::coco {
 namespace {
 
-/// Returns images 1, 2, ... with these counts of objects of class 7, which do not overlap.
+/// Returns a data set whose images 1, 2, ... contain these numbers of objects of class 7. The
+/// objects do not overlap.
 std::shared_ptr<const Dataset> objects_in(const std::vector<int>& counts, bool lvis = false) {
   Records records;
   records.add_category(7, "wheat");
@@ -28,7 +30,7 @@ std::shared_ptr<const Dataset> objects_in(const std::vector<int>& counts, bool l
   return assemble(std::move(records), "made");
 }
 
-/// Evaluates detections that equal the objects.
+/// Evaluates perfect detections: one per object, with the object's box.
 Evaluation perfect(const Dataset& truth, const EvaluateOptions& options) {
   std::vector<Detections::Record> all;
   for (const auto& object : truth.annotations) {
@@ -52,8 +54,8 @@ TEST(LimitCost, IsZeroWithinLimit) {
   EXPECT_EQ(text(cost), "");
 }
 
-TEST(LimitCost, CountsImagesBeyondAndBestAp) {
-  // 220 of 320 objects can be found: recalls 0 to 0.68
+TEST(LimitCost, ReportsImagesOverLimitAndBestAp) {
+  // 220 of 320 objects can be found, so precision is 1 at the 69 recalls from 0 to 0.68.
   const auto truth = objects_in({150, 150, 20});
   const auto options = options_for(*truth, IouType::mask);
   const auto cost = limit_cost(*truth, options);

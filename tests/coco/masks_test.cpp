@@ -1,4 +1,4 @@
-// Properties of run lengths.
+// Properties of run-length encoded masks.
 #include "millrace/coco/masks/masks.h"
 
 #include <gmock/gmock.h>
@@ -43,15 +43,15 @@ std::string message_of(std::string_view counts, std::uint32_t height, std::uint3
   return millrace::testing::message_of([&] { decode_counts(counts, height, width); });
 }
 
-TEST(Masks, EncodeByColumnZerosFirst) {
+TEST(Masks, EncodeColumnMajorZerosFirst) {
   const std::uint8_t bitmap[] = {0, 1, 1,   //
                                  1, 1, 0};  //
   EXPECT_THAT(encode(bitmap, 2, 3).counts, ElementsAre(1, 4, 1));
   EXPECT_THAT(encode(bitmap + 2, 1, 1).counts, ElementsAre(0, 1))
-      << "an empty run before the inside";
+      << "an empty background run comes first";
 }
 
-TEST(Masks, DecodeWhatTheyEncode) {
+TEST(Masks, RoundTripThroughEncoding) {
   for (const auto& c : random_cases()) {
     const Rle mask = encode(c.bitmap.data(), c.height, c.width);
     EXPECT_EQ(bitmap_of(mask), c.bitmap);
@@ -72,7 +72,7 @@ TEST(Masks, BoundingBoxMatchesCoco) {
     for (int x = 7; x < 12; ++x) bitmap[y * 20 + x] = 1;
   EXPECT_EQ(bounding_box(encode(bitmap.data(), 10, 20)), (Box{7, 3, 12, 6}));
   EXPECT_EQ(bounding_box(Rle{4, 5, {6, 4, 10}}), (Box{1, 0, 3, 4}))
-      << "a run into the next column takes the full height";
+      << "a run that continues in the next column spans the full height";
   for (const Rle& nothing : {Rle{4, 5, {20}}, Rle{4, 5, {3, 0, 17}}, Rle{}})
     EXPECT_EQ(bounding_box(nothing), Box{});
 }
@@ -136,7 +136,7 @@ TEST(Masks, AcceptEmptySizes) {
     EXPECT_EQ(bounding_box(mask), Box{});
     EXPECT_EQ(decode_counts(encode_counts(mask), mask.height, mask.width), mask);
   }
-  // without any pixel
+  // Counts for sizes without pixels.
   for (const auto& [height, width] : {std::pair{0U, 5U}, {5U, 0U}, {0U, 0U}}) {
     const Rle none = decode_counts("000", height, width);
     EXPECT_EQ(none.counts, (std::vector<std::uint32_t>{0, 0, 0}));
@@ -145,7 +145,7 @@ TEST(Masks, AcceptEmptySizes) {
   }
 }
 
-TEST(Masks, EncodeAnyNonZeroByte) {
+TEST(Masks, TreatNonZeroBytesAsForeground) {
   std::vector<std::uint8_t> bytes(256);
   std::iota(bytes.begin(), bytes.end(), std::uint8_t{0});
   EXPECT_THAT(encode(bytes.data(), 1, 256).counts, ElementsAre(1, 255));
@@ -178,7 +178,7 @@ TEST(Masks, IouOfDifferentSizesMatchesPycocotools) {
   EXPECT_THAT(mask_iou(d, g, crowd), ElementsAre(-1, 0));
 }
 
-TEST(Masks, ReportInvalidCountsWithByte) {
+TEST(Masks, ReportByteOfInvalidCounts) {
   const std::pair<std::string_view, std::string> faults[] = {{"0 1", "byte 1: invalid character"},
                                                              {"1\xff", "byte 1: invalid character"},
                                                              {"1Q", "byte 2: the text ends"},

@@ -1,4 +1,4 @@
-// Masks of regions pasted into the image and cropped from it.
+// Region masks pasted into an image, and masks of an image cropped to a box.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -70,7 +70,8 @@ TEST(Paste, MatchesPixelwiseSampling) {
         for (int row = 0; row < height; ++row)
           for (int column = 0; column < width; ++column) {
             const double value = expected(mask, size, box, column, row);
-            if (std::abs(value - threshold) < 1e-4) continue;  // differs between float and double
+            if (std::abs(value - threshold) < 1e-4)
+              continue;  // may differ between float and double
             ASSERT_EQ(pasted[row * width + column], value > threshold) << value;
           }
       }

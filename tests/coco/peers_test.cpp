@@ -1,5 +1,5 @@
-// Results of pycocotools and lvis for unusual parameters, recorded by record_peers.py, to the last
-// bit.
+// The evaluator matches, bit for bit, results of pycocotools and lvis for unusual parameters, which
+// record_peers.py has recorded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-/// Computes the digest of record_peers.py.
+/// Computes the same digest as record_peers.py.
 std::string digest_of(const std::vector<double>& values) {
   std::uint64_t sum = 0, odd = 1;
   for (const double value : values) sum += std::bit_cast<std::uint64_t>(value) * odd, odd += 2;
@@ -82,7 +82,7 @@ EvaluateOptions options_of(const json& one, const Detections& found) {
   return options;
 }
 
-/// Returns the values of evalImgs and ious in the order of record_peers.py.
+/// Returns the values of pycocotools' evalImgs and ious in the order of record_peers.py.
 std::vector<double> listed(const MatchDetails& all, const Dataset& truth,
                            const EvaluateOptions& options) {
   const std::size_t areas = options.area_ranges.size(), levels = options.iou_thresholds.size();
@@ -221,14 +221,14 @@ TEST(Peers, RejectInvalidOptions) {
   EXPECT_THAT(told([](auto& o) { o.federated = true; }), HasSubstr("federated"));
 }
 
-TEST(Peers, MatchImageByImage) {
+TEST(Peers, MatchIfImagesAreAddedSeparately) {
   for (const char* iou : {"keypoints", "bbox"}) {
     const json& one = first_of(iou == std::string("bbox") ? "lvis" : "pycocotools", iou);
     const json& set = recorded()["sets"][one["set"].get<std::size_t>()];
     const std::shared_ptr<const Dataset> truth = parse_dataset(set["gt"].dump(), "made");
     const Detections found = found_of(set, one);
     EvaluateOptions options = options_of(one, found);
-    options.iou_thresholds.assign(40, .5);  // more thresholds than the bits of a word
+    options.iou_thresholds.assign(40, .5);  // more thresholds than a word has bits
     Evaluator here(truth, options), there(truth, options);
     for (const Image& image : truth->images) {
       std::vector<Detection> its;

@@ -1,4 +1,4 @@
-// Polygons are rasterised as by pycocotools, in an image and in a box.
+// Polygons are rasterised as in pycocotools, in an image and in a box.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -48,7 +48,7 @@ TEST(Polygons, AreIndependentOfStartAndDirection) {
   }
 }
 
-TEST(Polygons, JoinPartsInAnyOrder) {
+TEST(Polygons, AreMergedInAnyOrder) {
   std::mt19937 random(2);
   for (int i = 0; i < 100; ++i) {
     std::vector<Polygon> parts;
@@ -59,7 +59,7 @@ TEST(Polygons, JoinPartsInAnyOrder) {
   }
 }
 
-TEST(Polygons, AcceptEmptyDistantAndInvalidOnes) {
+TEST(Polygons, MayBeEmptyDistantOrInvalid) {
   EXPECT_EQ(from_polygons({}, 3, 4), (Rle{3, 4, {12}}));
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const std::vector<Polygon> polygons = {
@@ -67,7 +67,7 @@ TEST(Polygons, AcceptEmptyDistantAndInvalidOnes) {
   EXPECT_EQ(area(from_polygons(polygons, 5, 5)), 25U);
 }
 
-TEST(Polygons, MatchShiftedAndScaledOnesInBox) {
+TEST(Polygons, AreShiftedAndScaledToBox) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> at(-5, 40);
   for (int i = 0; i < 200; ++i) {
@@ -87,7 +87,7 @@ TEST(Polygons, MatchShiftedAndScaledOnesInBox) {
   }
 }
 
-TEST(Polygons, HaveMaskInEmptyBox) {
+TEST(Polygons, FillMaskOfEmptyBox) {
   const Polygon square = {0, 0, 10, 0, 10, 10, 0, 10};
   EXPECT_EQ(in_box({&square, 1}, Box{5, 5, 5, 5}, 7), std::vector<std::uint8_t>(49, 1));
 }

@@ -1,5 +1,8 @@
-"""What pycocotools answers to the cases in a JSON file, IN OUT: a list of evaluations
-(pycocotools_figures_test.cpp) or lists of masks by kind (pycocotools_masks_test.cpp).
+"""Runs pycocotools on the cases in a JSON file and writes its results to another one.
+
+usage: pycocotools_answers.py IN OUT    IN contains a list of evaluations
+                                        (pycocotools_figures_test.cpp) or lists of masks by kind
+                                        (pycocotools_masks_test.cpp)
 """
 import contextlib
 import io
@@ -13,7 +16,7 @@ from pycocotools.cocoeval import COCOeval
 
 
 def boundary(rle):
-    """As boundary-iou-api: the part of a mask lost by repeated erosion by 3 x 3 pixels."""
+    """The part of a mask that repeated erosion by 3 x 3 pixels removes, as in boundary-iou-api."""
     pixels = mask.decode(rle)
     left = np.pad(pixels, 1)
     for _ in range(max(int(round(0.02 * np.sqrt(sum(side**2 for side in pixels.shape)))), 1)):
@@ -25,7 +28,7 @@ def boundary(rle):
 
 
 class BoundaryEval(COCOeval):
-    """boundary-iou-api's COCOeval: the less of the two overlaps, except with crowds."""
+    """boundary-iou-api's COCOeval: the smaller of mask and boundary IoU; mask IoU for crowds."""
 
     def computeIoU(self, image, category):  # noqa: N802
         overlaps = super().computeIoU(image, category)

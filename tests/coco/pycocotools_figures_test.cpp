@@ -1,5 +1,4 @@
-// Compares the evaluator with an installed pycocotools: values and tables are equal to the last
-// bit.
+// Compares the evaluator with an installed pycocotools: all values are equal bit for bit.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -18,10 +17,10 @@ namespace {
 using millrace::testing::Scratch;
 using nlohmann::json;
 
-/// Random files of a data set and results. Objects have polygons or run lengths (text and numbers),
-/// crowds, areas at the bounds of the ranges, and ids that are 0, negative or above 2^53.
-/// Detections are near objects and anywhere, with equal scores, of images without objects and of
-/// unknown categories, with all kinds of shape that pycocotools accepts.
+/// Random annotations and results. Objects have polygons or run lengths (encoded or as numbers);
+/// some are crowds, have areas at the limits of area ranges, or have ids that are 0, negative or
+/// above 2^53. Detections are near objects or anywhere; some have equal scores, unknown categories
+/// or images without objects. Their shapes are of all kinds that pycocotools accepts.
 class RandomSet {
  public:
   json truth, found = json::array();
@@ -64,7 +63,8 @@ class RandomSet {
   static std::vector<double> outline(const Box4& b) {
     return {b[0], b[1], b[0] + b[2], b[1], b[0] + b[2], b[1] + b[3], b[0], b[1] + b[3]};
   }
-  /// Returns a segmentation. `kind`: 0 = polygons, 1 = run lengths as text, 2 = as numbers.
+  /// Returns a segmentation. `kind`: 0 = polygons, 1 = encoded run lengths, 2 = run lengths as
+  /// numbers.
   json shape(const Box4& box, const json& image, int kind) {
     json polygons = {outline(box)};
     if (below(3) == 0) polygons.push_back(outline({box[0] / 2, box[1], 3.3, 7.7}));
@@ -104,7 +104,7 @@ class RandomSet {
     json one = {
         {"image_id", image["id"]}, {"category_id", category_id}, {"score", below(12) / 10. - .1}};
     if (with_boxes_) one["bbox"] = box;
-    // With a box, any kind of shape or none is allowed; without one, only text.
+    // With a box, any kind of shape or none is allowed; without a box, only encoded run lengths.
     const int kind = with_boxes_ ? below(4) : 1;
     if (kind < 3) one["segmentation"] = shape(box, image, kind);
     found.push_back(one);
@@ -114,7 +114,7 @@ class RandomSet {
   bool with_boxes_;
 };
 
-TEST(PycocotoolsFigures, MatchExactly) {
+TEST(PycocotoolsMetrics, MatchExactly) {
   MILLRACE_NEEDS_PYTHON("pycocotools");
   const Scratch scratch;
   json cases = json::array();

@@ -1,4 +1,4 @@
-// Compares masks with an installed pycocotools: they are equal to the last bit.
+// Compares masks with those of an installed pycocotools: they are equal bit for bit.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -21,16 +21,16 @@ std::vector<double> corners(const std::vector<double>& box) {
   return {x1, y1, x1, y2, x2, y2, x2, y1};
 }
 
-/// Returns a polygon of a kind for which C's arithmetic is defined: small, distant, with repeated
-/// points, a line, on half pixels.
+/// Returns an unusual polygon for which the arithmetic of pycocotools' C code is still defined:
+/// tiny, distant, degenerate, with repeated points or with corners on whole or half pixels.
 Polygon odd_polygon(std::mt19937& random, double width, double height) {
   Polygon polygon = random_polygon(random, width, height);
   const auto kind = random() % 8;
   for (double& c : polygon) {
     if (kind == 0) c = std::round(c);               // pixel corners
     if (kind == 1) c = std::floor(c * 2) / 2;       // pixel corners and centres
-    if (kind == 2) c = std::floor(c * 10) / 10;     // rounding of tenths
-    if (kind == 3) c = c / 20 + 3;                  // smaller than a pixel or two
+    if (kind == 2) c = std::floor(c * 10) / 10;     // tenths of pixels
+    if (kind == 3) c = c / 20 + 3;                  // a few pixels large
     if (kind == 4 && random() % 3 == 0) c *= 2000;  // far beyond the image
     if (kind == 5) c = polygon[random() % 2];       // lines and points
     if (kind == 6) c -= 1.5 * width;                // outside the image
@@ -41,7 +41,7 @@ Polygon odd_polygon(std::mt19937& random, double width, double height) {
 
 class Pycocotools : public ::testing::Test {
  protected:
-  /// Returns the answers of pycocotools to `cases`.
+  /// Runs pycocotools on `cases` and returns its results.
   json answers(const json& cases) const {
     const auto in = scratch_.file("cases.json", cases.dump()), out = scratch_ / "answers.json";
     EXPECT_EQ(millrace::testing::run_python("tests/coco/pycocotools_answers.py '" + in.string() +

@@ -10,11 +10,11 @@
 
 namespace millrace::testing {
 
-/// Returns a bitmap [height, width] with blobs and speckles, from nearly empty to nearly full.
+/// Returns a bitmap [height, width] of random runs of foreground and background pixels.
 inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32_t height,
                                                std::uint32_t width) {
   std::vector<std::uint8_t> bitmap(std::size_t{height} * width);
-  const unsigned change = 2 + random() % 40;  // one in `change` pixels toggles inside and outside
+  const unsigned change = 2 + random() % 40;  // one in `change` pixels starts a new run
   bool inside = random() % 2;
   for (auto& pixel : bitmap) {
     if (random() % change == 0) inside = !inside;
@@ -23,8 +23,8 @@ inline std::vector<std::uint8_t> random_bitmap(std::mt19937& random, std::uint32
   return bitmap;
 }
 
-/// Returns a polygon around (and often beyond) a width x height image, with two decimals as in
-/// COCO.
+/// Returns a polygon that may extend beyond a width x height image. Coordinates have two decimals,
+/// as in COCO.
 inline coco::Polygon random_polygon(std::mt19937& random, double width, double height) {
   std::uniform_real_distribution<double> across(-0.3 * width, 1.3 * width);
   std::uniform_real_distribution<double> down(-0.3 * height, 1.3 * height);

@@ -1,8 +1,10 @@
-"""Records what pycocotools 2.0.11 and lvis 0.5.3 answer to made sets with unusual parameters:
+"""Records the results of pycocotools 2.0.11 and lvis 0.5.3 for random sets and unusual parameters:
 tests/coco/fixture/peers.json, read by tests/coco/peers_test.cpp.
 
-Keypoints are recorded with the C library's exp: numpy's own, on processors with AVX-512, differs
-from it in the last bit.
+usage: record_peers.py OUT
+
+For keypoints, numpy's exp is replaced by the C library's: on processors with AVX-512, numpy's
+differs in the last bit.
 """
 import contextlib
 import copy
@@ -17,20 +19,20 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-np.float = float  # which lvis 0.5.3 takes from numpy
+np.float = float  # lvis 0.5.3 needs it; newer numpy versions lack it
 np.exp = np.vectorize(math.exp, otypes=[float])
 
 
 def digest(values):
-    """Of the bits of doubles; the same as in peers_test.cpp."""
+    """Returns a digest of the bits of doubles, computed as in peers_test.cpp."""
     bits = np.ascontiguousarray(np.asarray(values, dtype=np.float64).ravel()).view(np.uint64)
     odd = 2 * np.arange(len(bits), dtype=np.uint64) + np.uint64(1)
     return f"{int((bits * odd).sum(dtype=np.uint64)):016x}"
 
 
 class MadeSet:
-    """Objects and detections by chance: ties, crowds, an id of 0, areas on borders, images without
-    either, categories that nothing or only detections have."""
+    """Random objects and detections, with ties, crowds, an id of 0, areas at the limits of area
+    ranges, images without objects or detections, and categories without objects."""
 
     def __init__(self, seed, points=17, nan=False):
         self.rng, self.points = np.random.default_rng(seed), points
@@ -179,7 +181,7 @@ def cases():
             yield s, "pycocotools", {"iou": iou, "use_cats": 0}
             yield s, "pycocotools", {"iou": iou, "use_cats": 0, "cat_ids": [7, 0]} | odd
             yield s, "pycocotools", {"iou": iou, "without": ["bbox"]}
-            if s != 3:  # Python sorts NaN in no order
+            if s != 3:  # Python's sort has no defined order with NaN
                 for limit in (300, 6):
                     yield s, "lvis", {"iou": iou, "max_dets": [limit]}
                 yield s, "lvis", {"iou": iou, "max_dets": [300], "cat_ids": [9, 0, 7],

@@ -21,7 +21,7 @@ struct Rectangle {
 constexpr Rectangle kHere{0, 0, 100, 100}, kElsewhere{0, 150, 100, 100};  // do not overlap
 constexpr double kClose = 1e-12;                                          // tolerance for rounding
 
-/// Returns a detection with the box of an object.
+/// Returns a detection with the image, category and box of an object.
 inline Detection on(const Annotation& object, double score) {
   return {object.image_id, object.category_id, std::to_array(object.bbox), score, {}};
 }
@@ -53,7 +53,7 @@ struct ResultSet {
     found.push_back({image, 10 * category, Xywh{box.x, box.y, box.width, box.height}, score, {}});
   }
 
-  /// Adds the box of every object and detection as a mask; masks of detections have a hole.
+  /// Adds a mask that fills the box to every object and detection; detection masks have a hole.
   void add_masks() {
     const auto filled = [](const auto& box) {
       const double x1 = box[0], y1 = box[1], x2 = x1 + box[2], y2 = y1 + box[3];
@@ -80,7 +80,7 @@ struct Found {
   double score;
 };
 
-/// Returns a set of one image and two categories.
+/// Returns a result set with one image and two categories.
 inline ResultSet scene(const std::vector<Object>& objects, const std::vector<Found>& found) {
   ResultSet set(1, 2);
   for (const auto& [category, box, crowd] : objects) set.object(1, category, box, crowd);
@@ -123,7 +123,7 @@ inline ResultSet random_results(std::uint64_t seed, int images = 30, int categor
   return set;
 }
 
-/// Returns random results of twelve images with objects in every range of areas.
+/// Returns random results for twelve images, with objects in every area range.
 inline ResultSet mixed_results(std::uint64_t seed) {
   return random_results(seed, 12, 4, true, 130);
 }

@@ -1,4 +1,4 @@
-// Results files that belong to other images than the annotations.
+// Results files whose images differ from the images of the annotations are rejected.
 #include "millrace/coco/data/results_fit.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace millrace::coco {
 namespace {
 
-/// Returns a data set of images 1 to 4 of 100 x 60 pixels.
+/// Returns a data set with images 1 to 4, each of 100 x 60 pixels.
 std::shared_ptr<const Dataset> truth() {
   Records records;
   records.add_category(1, "one");
@@ -31,21 +31,21 @@ void check(const std::vector<Detection>& found) {
   require_fit(Detections(found), *truth(), "found.json");
 }
 
-TEST(ResultsFit, AcceptsResultsOfTheseImages) {
+TEST(ResultsFit, AcceptsResultsForSameImages) {
   EXPECT_NO_THROW(check({}));
   EXPECT_NO_THROW(check({box_in(1), box_in(2, -5, -5), box_in(99)}));
   EXPECT_NO_THROW(check({mask_in(1, 60, 100), box_in(2, 300, 10), box_in(3)}));
 }
 
-TEST(ResultsFit, RejectsMostlyUnknownIds) {
+TEST(ResultsFit, RejectsMostlyUnknownImageIds) {
   EXPECT_THROW(check({box_in(1), box_in(98), box_in(99)}), Error);
 }
 
-TEST(ResultsFit, RejectsMasksWithOtherSizes) {
+TEST(ResultsFit, RejectsMasksOfWrongSize) {
   EXPECT_THROW(check({mask_in(1, 100, 60), mask_in(2, 100, 60), mask_in(3, 60, 100)}), Error);
 }
 
-TEST(ResultsFit, RejectsBoxesOutsideTheImages) {
+TEST(ResultsFit, RejectsBoxesOutsideImages) {
   EXPECT_THROW(check({box_in(1, 10, 80), box_in(2, 120, 10), box_in(3)}), Error);
 }
 

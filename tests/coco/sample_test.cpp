@@ -29,7 +29,7 @@ using ::testing::HasSubstr;
 using testing::Scratch;
 using ::testing::ThrowsMessage;
 
-/// Reads every file below a folder, by relative path.
+/// Returns the contents of all files below a folder, by relative path.
 std::map<std::string, std::string> bytes_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -45,7 +45,7 @@ std::map<std::string, std::string> make_with_threads(const fs::path& folder, int
   return bytes_of(folder);
 }
 
-/// A generated data set of a hundred images and its annotation file.
+/// A generated data set of 100 training and 10 validation images.
 class MadeSample : public ::testing::Test {
  protected:
   static constexpr std::int64_t kSeed = 5;
@@ -69,7 +69,7 @@ class MadeSample : public ::testing::Test {
   static inline Scratch* ground_ = nullptr;
 };
 
-TEST(Sample, DependsOnSeedNotThreads) {
+TEST(Sample, DependsOnSeedNotThreadCount) {
   const Scratch ground;
   const auto one = make_with_threads(ground / "one", 1, 3);
   EXPECT_EQ(one.size(), 10u + 4u + 2u);
@@ -101,7 +101,7 @@ TEST(Sample, RejectsExistingFolder) {
   EXPECT_EQ(bytes_of(ground.path()).size(), 1u);
 }
 
-TEST(Sample, RemovesRemainsOfKilledRun) {
+TEST(Sample, RemovesLeftoversOfKilledRun) {
   const Scratch ground;
   fs::create_directories(ground / "sample.part" / "train2017");
   std::ofstream(ground / "sample.part" / "train2017" / "half.jpg") << "half";
@@ -136,7 +136,7 @@ TEST_F(MadeSample, ContainsValidFilesAndMasks) {
   }
 }
 
-TEST_F(MadeSample, AnnotatesEveryVisiblePixel) {
+TEST_F(MadeSample, AnnotatesVisiblePixels) {
   const auto dataset = read("train2017");
   for (const auto& image : dataset->images) {
     Rng rng{kSeed, static_cast<std::uint64_t>(image.id)};
@@ -192,9 +192,9 @@ TEST_F(MadeSample, ContainsEveryKindOfObject) {
 
 TEST(TraceBoundaries, TracesPartsAndHoles) {
   cv::Mat1b mask(5, 7, std::uint8_t{0});
-  mask(cv::Rect(0, 1, 3, 3)) = 1;  // a frame around (1, 2), at the left border of the picture
+  mask(cv::Rect(0, 1, 3, 3)) = 1;  // a ring around (1, 2), at the left border of the image
   mask(2, 1) = 0;
-  mask(4, 3) = 1;  // touches the frame at a corner only
+  mask(4, 3) = 1;  // touches the ring at a corner only
   const auto boundaries = trace_boundaries(mask);
   ASSERT_EQ(boundaries.size(), 3u);
   EXPECT_EQ(boundaries[0].points.size(), 12u);

@@ -1,5 +1,7 @@
-"""Pascal VOC's AP of each category at an IoU of 0.5, after its development kit: GT DT OUT, where GT
-and DT are of COCO's formats and OUT is a list of [category id, AP, AP of eleven points].
+"""Computes Pascal VOC's AP of each category at an IoU of 0.5, as its development kit does.
+
+usage: voc_answers.py GT DT OUT    annotations and results in COCO's formats; OUT is a JSON list of
+                                   [category id, AP, 11-point AP]
 """
 import json
 import sys

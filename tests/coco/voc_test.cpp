@@ -1,4 +1,5 @@
-// Pascal VOC's AP: hand-computed values, and an independent computation over real results.
+// Pascal VOC's AP, compared with hand-computed values and with an independent implementation on
+// published results.
 #include "millrace/coco/evaluation/voc.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +34,7 @@ TEST(VocAp, SupportsAreaAndElevenPoints) {
   EXPECT_NEAR(result.map_11, (6 * 1 + 5 * 2. / 3) / 11, kClose);
 }
 
-TEST(VocAp, CountsDuplicateDespiteFreeObject) {
+TEST(VocAp, CountsDuplicateDespiteUnmatchedObject) {
   ResultSet set(1, 1);
   set.object(1, 1, {0, 0, 100, 100});
   set.object(1, 1, {0, 30, 100, 100});
@@ -49,7 +50,7 @@ TEST(VocAp, IgnoresDifficultObjects) {
   set.object(1, 2, kElsewhere, /*crowd=*/true);
   set.truth.annotations[1].ignored = true;
   set.detection(1, 1, kElsewhere, .9);
-  set.detection(1, 1, kElsewhere, .8);  // also the second detection of it
+  set.detection(1, 1, kElsewhere, .8);  // a duplicate is ignored, too
   set.detection(1, 1, kHere, .7);
   set.detection(1, 2, kHere, .7);
   const auto result = scored(set);
@@ -60,7 +61,7 @@ TEST(VocAp, IgnoresDifficultObjects) {
   EXPECT_THAT(table(result, *set.data()), ::testing::HasSubstr("c2                           0"));
 }
 
-TEST(VocAp, CountsIouOfHalf) {
+TEST(VocAp, AcceptsIouOfExactlyHalf) {
   for (const auto& [height, ap] : {std::pair{200., 1.}, {201., 0.}}) {
     ResultSet set(1, 1);
     set.object(1, 1, {0, 0, 100, 100});
@@ -69,7 +70,7 @@ TEST(VocAp, CountsIouOfHalf) {
   }
 }
 
-TEST(VocAp, MatchesIndependentComputation) {
+TEST(VocAp, MatchesIndependentImplementation) {
   MILLRACE_NEEDS_DATA("eval/cocoapi100");
   MILLRACE_NEEDS_PYTHON("numpy");
   const testing::Scratch scratch;

@@ -1,5 +1,5 @@
-// Stages that crop, warp and mix: their random parameters, and that pixels and objects are
-// transformed alike.
+// Stages that crop, warp and mix: their random parameters, and that pixels and objects undergo the
+// same transform.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST(RandomCrop, CropsToDrawnWindow) {
   }
 }
 
-TEST(RandomCrop, KeepsAnObject) {
+TEST(RandomCrop, KeepsAtLeastOneObject) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{3};
   const RandomCrop keeps{
@@ -137,10 +137,10 @@ TEST(RandomCrop, KeepsAnObject) {
       lost += count(any(sample, rng)) == 0;
     }
   }
-  EXPECT_GT(lost, 0) << "without the option crops without an object happen";
+  EXPECT_GT(lost, 0) << "without keep_object, some crops must contain no object";
 }
 
-TEST(RandomCrop, CropsAnywhereWithoutObjects) {
+TEST(RandomCrop, CropsEmptyImagesAnywhere) {
   std::set<int> left;
   for (std::uint64_t i = 0; i < 300; ++i) {
     Rng rng{4, i};
@@ -218,7 +218,7 @@ TEST(Affine, ShiftsByWholePixelsExactly) {
   EXPECT_THAT(sample.objects.boxes, ElementsAre(Box{15, 7, 25, 17}));
 }
 
-TEST(Affine, QuarterTurnMatchesTransposedMirror) {
+TEST(Affine, QuarterTurnMatchesOpenCvRotation) {
   const auto matrix = Affine::matrix({.rotation = 90}, {20, 20}, {20, 20});
   auto sample = sample_of(20, 20);
   const auto before = sample.image.pixels().clone();
@@ -287,7 +287,7 @@ TEST(CopyPaste, PastesChosenObjectsOnTop) {
   EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(0, 10)[0], 200);
   EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(19, 19)[0], 200);
   EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(22, 2)[0], 10)
-      << "what is not chosen is not pasted";
+      << "objects that were not chosen must not be pasted";
 }
 
 TEST(CopyPaste, TakesPixelsOfRealObjects) {
@@ -336,12 +336,12 @@ TEST(CopyPaste, DropsObjectsWithoutPixels) {
   EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 5, 5}, Box{20, 5, 22, 25}));
 }
 
-TEST(CopyPaste, HandlesPartnerOfOtherSize) {
+TEST(CopyPaste, HandlesPartnerOfDifferentSize) {
   Rng rng{14};
   const auto result = CopyPaste{.probability = 1}(rectangle({40, 30}, 10, {0, 0, 5, 5}),
                                                   {rectangle({100, 8}, 200, {0, 0, 100, 8})}, rng);
   EXPECT_EQ(result.image.size(), cv::Size(40, 30));
-  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 40, 8})) << "the one below is hidden";
+  EXPECT_THAT(result.objects.boxes, ElementsAre(Box{0, 0, 40, 8})) << "the object below is hidden";
   EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(7, 39)[0], 200);
   EXPECT_EQ(result.image.pixels().at<cv::Vec3b>(8, 39)[0], 10);
 }
@@ -419,7 +419,7 @@ TEST(MixingStages, RequestPartnersWithGivenProbability) {
   EXPECT_NEAR(mosaic, 1200, 80);
 }
 
-/// A pipeline with every stage that augments.
+/// A pipeline with every augmentation stage.
 constexpr const char* kEverything = R"(stages = [
     { type = "read" }, { type = "decode" },
     { type = "random_crop", crop_type = "relative_range", size = [0.6, 0.6] },
@@ -434,7 +434,7 @@ constexpr const char* kEverything = R"(stages = [
     { type = "fixed_size_crop", width = 80, height = 64 },
     { type = "group_by_aspect_ratio" }, { type = "pad" } ])";
 
-TEST(Augmentations, GiveSameBytesForAnyThreads) {
+TEST(Augmentations, ProduceSameBytesForAnyThreadCount) {
   TinyCoco options(20);
   const auto stages = tables_of(kEverything);
   const auto given = [&](int threads) {

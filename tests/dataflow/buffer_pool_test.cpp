@@ -34,7 +34,7 @@ TEST(BufferPool, FreesExcessIdleBuffers) {
   EXPECT_LE(pool.bytes(), 16U << 20);
 }
 
-TEST(BufferPool, MayDieBeforeItsBuffers) {
+TEST(BufferPool, MayBeDestroyedBeforeItsBuffers) {
   int live = 0;
   std::shared_ptr<std::uint8_t[]> buffer;
   {
@@ -72,7 +72,7 @@ TEST_F(PoolImages, KeepsImagesInUse) {
   EXPECT_EQ(other.at<cv::Vec3b>(599, 799), cv::Vec3b::all(8));
 }
 
-TEST_F(PoolImages, AcceptsMemoryFromAnyThread) {
+TEST_F(PoolImages, ReusesMemoryReleasedByOtherThread) {
   cv::Mat image(600, 800, CV_8UC3, cv::Scalar::all(7));
   const auto* where = image.data;
   std::thread([mine = std::move(image)]() mutable { mine.release(); }).join();

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 std::atomic<int> made = 0;  // samples that passed the stage 'count'
 
-/// Stands for the work that a cache saves. Another value of its option makes another pipeline.
+/// Stands for the work that a cache saves. A different option value makes a different pipeline.
 struct Count {
   static constexpr std::string_view kName = "count";
   std::int64_t shade = 0;
@@ -56,14 +56,15 @@ std::string on_disk(const fs::path& folder, int max_mb = 64) {
 }
 const std::string in_memory = "{ type = 'cache' }, ";
 
-/// Returns the digests of the first batches; `made` then holds the number of samples they took.
+/// Returns the digests of the first batches; `made` is then the number of samples that were
+/// processed for them.
 std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Config>& stages,
                                   int count = 30) {
   made = 0;
   return digests(*train_flow(data, stages), count);
 }
 
-/// A data set of 12 usable images and a folder for the cache. So few samples are in flight that no
+/// A data set of 12 usable images and a folder for the cache. Few samples are in flight, so that no
 /// image is needed again before it is cached.
 struct Scene {
   TinyCoco files{13};
@@ -77,7 +78,7 @@ struct Scene {
     expected = remade(data, cached(""));
     EXPECT_GT(made, 60);
   }
-  /// Expects changed data or stages to give other bytes, and `images` images to be processed
+  /// Expects changed data or stages to produce different bytes, and `images` images to be processed
   /// instead of read from the cache.
   void expect_made(int images, const DataOptions& changed,
                    const std::string& count = "{ type = 'count' }, ") const {
@@ -93,7 +94,7 @@ struct Scene {
   }
 };
 
-TEST(CacheStage, MakesEachImageOnceInMemory) {
+TEST(CacheStage, ProcessesEachImageOnceInMemory) {
   Scene scene;
   EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected);
   EXPECT_EQ(made, 12);
@@ -103,7 +104,7 @@ TEST(CacheStage, MakesEachImageOnceInMemory) {
   }
 }
 
-TEST(CacheStage, MakesEachImageOnceOnDisk) {
+TEST(CacheStage, ProcessesEachImageOnceOnDisk) {
   Scene scene;
   EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 12);
@@ -114,7 +115,7 @@ TEST(CacheStage, MakesEachImageOnceOnDisk) {
   }
   const auto written = cached(scene.disk, "{ type = 'count', shade = 0 }, ");
   EXPECT_EQ(remade(scene.data, written), scene.expected);
-  EXPECT_EQ(made, 0) << "a default that is written out is the same option";
+  EXPECT_EQ(made, 0) << "an explicit default value is the same option";
 }
 
 TEST(CacheStage, KeepsBytesOfRealPhotos) {
@@ -129,7 +130,7 @@ TEST(CacheStage, KeepsBytesOfRealPhotos) {
   EXPECT_EQ(made, 0);
 }
 
-TEST(CacheStage, AcceptsResizeWithoutDraws) {
+TEST(CacheStage, AcceptsResizeWithoutRandomDraws) {
   TinyCoco data(9);
   data.max_side = 40;
   const auto stages = [](const std::string& cache) {
@@ -141,7 +142,7 @@ TEST(CacheStage, AcceptsResizeWithoutDraws) {
   data.short_side = {20, 24};
   EXPECT_THROW(remade(data, stages(in_memory)), ConfigError);
   data.short_side = {20};
-  // The cached pixels have another size than the image's width and height.
+  // The size of the cached pixels differs from the image's width and height.
   const auto expected = remade(data, stages(""));
   const auto disk = on_disk(fs::path(data.root) / "cache");
   for (const auto& cache : {in_memory, disk, disk})
@@ -183,7 +184,7 @@ TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   std::string root;
   for (const auto& argument : ::testing::internal::GetArgvs())
     if (argument.starts_with("--root=")) root = argument.substr(7);
-  if (root.empty()) GTEST_SKIP() << "belongs to SharesFileBetweenProcesses";
+  if (root.empty()) GTEST_SKIP() << "run by SharesFileBetweenProcesses";
   TinyCoco data(1);
   data.root = root;
   data.threads = 1;
@@ -220,7 +221,7 @@ TEST(CacheStage, DetectsChangedStagesFilesAndAnnotations) {
   scene.expect_made(1, scene.data);
 }
 
-TEST(CacheStage, KeepsOnlyWhatFits) {
+TEST(CacheStage, KeepsOnlyImagesThatFit) {
   const TinyCoco files(400);  // about 8 kB of pixels each
   DataOptions data = files;
   data.threads = 1;
@@ -253,13 +254,13 @@ TEST(CacheStage, DetectsDamagedFile) {
   for (const std::size_t length : {whole.size() / 2, std::size_t{100}}) {
     fs::resize_file(scene.file(), length);
     EXPECT_EQ(run(), scene.expected);
-    EXPECT_EQ(made, 12) << "all anew";
+    EXPECT_EQ(made, 12) << "all images must be processed again";
   }
   std::ofstream(scene.file(), std::ios::binary) << std::string(10'000, 'x');
   EXPECT_EQ(run(), scene.expected);
 }
 
-TEST(CacheStage, ContinuesWithoutWritableFolder) {
+TEST(CacheStage, ContinuesIfFolderIsUnwritable) {
   const Scene scene;
   for (const fs::path& folder : {scene.files.image(0), fs::path("/proc/cache")}) {
     Log log;

@@ -26,7 +26,7 @@ void convert(Sample& sample, int colours) {
   sample.image = other;
 }
 
-/// An error that a stage can make, and the message that reports it.
+/// An error that a stage can make, and a part of the message that reports it.
 struct Fault {
   std::string how, told;
   void (*spoil)(Sample&);
@@ -69,7 +69,7 @@ struct Spoiled {
   }
   void describe(Options& o) { o.add("how", how, "which fault"); }
 };
-const bool spoiled = register_stage<Spoiled>("leaves samples that cannot be");
+const bool spoiled = register_stage<Spoiled>("produces invalid samples");
 
 struct TornBatch {
   static constexpr std::string_view kName = "torn_batch";
@@ -81,7 +81,7 @@ struct TornBatch {
 };
 const bool torn = register_stage<TornBatch>("loses the objects of an image");
 
-/// Returns the digests of the batches of a pipeline with the faulty stage before or after the
+/// Returns the digests of the batches from a pipeline with the faulty stage before or after the
 /// resize.
 std::vector<std::uint64_t> spoiled_digests(const TinyCoco& data, const std::string& how,
                                            bool after_resize) {
@@ -107,7 +107,7 @@ TEST(CheckedStages, KeepBytesOfValidSamples) {
             digests(*train_flow(options), 6));
 }
 
-TEST(CheckedStages, CheckBatchesToo) {
+TEST(CheckedStages, ReportInvalidBatches) {
   const TinyCoco options(9);
   const auto flow = train_flow(options, pipeline("", ", { type = 'torn_batch' }"));
   EXPECT_THAT([&] { flow->next(); },

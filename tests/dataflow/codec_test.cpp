@@ -1,4 +1,4 @@
-// The encodings of samples (bytes) and batches (a header and frames) round-trip, and other bytes
+// The encodings of samples (bytes) and batches (a header and frames) round-trip, and invalid bytes
 // are rejected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,7 +129,7 @@ TEST(SampleCodec, RejectsDamagedBytes) {
       damaged[rng.below(damaged.size())] ^= static_cast<char>(1 << rng.below(8));
     try {
       const auto sample = decode_sample(damaged, "here");
-      encode(sample);  // everything that decodes can be used
+      encode(sample);  // a sample that decodes must be usable
     } catch (const DataError& error) {
       ASSERT_THAT(error.what(), HasSubstr("here: is not a valid sample"));
     }
@@ -137,12 +137,12 @@ TEST(SampleCodec, RejectsDamagedBytes) {
   refuse_noise([](const std::string& noise) { decode_sample(noise, "here"); });
 }
 
-TEST(SampleCodec, RejectsCountsBeyondBytes) {
+TEST(SampleCodec, RejectsCountsLargerThanInput) {
   for (const char type :
        {'\xDD', '\xDF', '\xDB', '\xC6', '\xC9'})  // array, map, text, binary, extension
     EXPECT_THROW(decode_sample(std::string{type} + "\xFF\xFF\xFF\xF0", "here"), DataError);
   EXPECT_THROW(decode_sample(std::string(100'000, '\x91'), "here"), DataError)
-      << "one list in another";
+      << "deeply nested lists";
 }
 
 TEST(SampleCodec, RejectsInvalidMembers) {
@@ -247,7 +247,8 @@ TEST(BatchCodec, RejectsInvalidHeaders) {
     damaged[rng.below(damaged.size())] ^= static_cast<char>(1 << rng.below(8));
     try {
       const auto batch = decode_batch(damaged, pixels, "here");
-      ASSERT_EQ(digest(batch), digest(whole)) << "a key's spelling may not matter, values do";
+      ASSERT_EQ(digest(batch), digest(whole))
+          << "a changed key may be ignored, a changed value may not";
     } catch (const DataError& error) {
       ASSERT_THAT(error.what(), HasSubstr("here: is not a valid batch"));
     }
@@ -255,7 +256,7 @@ TEST(BatchCodec, RejectsInvalidHeaders) {
   refuse_noise([&](const std::string& noise) { decode_batch(noise, pixels, "here"); });
 }
 
-TEST(BatchCodec, RejectsOtherPixels) {
+TEST(BatchCodec, RejectsMismatchedPixels) {
   const auto whole = full_batch();
   const auto complaint = [&](auto change) {
     auto pixels = received(whole);

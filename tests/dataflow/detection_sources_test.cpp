@@ -24,7 +24,7 @@ TrainData open(const DataOptions& data, const std::string& toml) {
   return open_train_data(data, tables_of(toml));
 }
 
-/// Returns options of a training that reads no file.
+/// Returns options of a training run that reads no file.
 DataOptions no_disk() {
   DataOptions data;
   data.root = "no/such/folder";
@@ -71,7 +71,7 @@ TEST(DeclaredSources, CombineByName) {
   EXPECT_THAT(std::vector(repeats.begin() + 4, repeats.end()), Each(DoubleEq(30.0 * 3 / 4 / 13)));
 }
 
-TEST(DeclaredSources, GiveFixedSizeEpochs) {
+TEST(DeclaredSources, CanHaveFixedSizeEpochs) {
   const auto train = open(no_disk(), R"(sources = [
       { type = "fake", count = 10 }, { type = "fixed_size", of = "fake", count = 4 } ])");
   EXPECT_THAT(train.source->repeats(), AllOf(SizeIs(10), Each(0.4)));
@@ -87,7 +87,7 @@ TEST(DeclaredSources, RepeatRareClasses) {
   EXPECT_THAT(train.source->repeats(), ElementsAre(1, dogs, 1, dogs, 1, dogs, 1, 1));
 }
 
-TEST(DeclaredSources, NumberClassesByName) {
+TEST(DeclaredSources, MapClassesByName) {
   TinyCoco data(4);
   data.classes = {"horse", "dog", "cat"};
   const auto source = open(data, R"(sources = [{ type = "coco" }])").source;
@@ -147,7 +147,7 @@ TEST(DeclaredSources, ReadFolderWithoutAnnotations) {
       HasSubstr("test.toml:1:12: source 'folder' "));
 }
 
-TEST(FakeSource, GivesSameBytesForAnyThreads) {
+TEST(FakeSource, YieldsSameBytesForAnyThreadCount) {
   auto data = no_disk();
   const auto source =
       open(data,

@@ -1,4 +1,4 @@
-// Detection flows from end to end, on generated pictures and on real photos.
+// End-to-end tests of detection flows, on generated images and on real photos.
 #include "millrace/dataflow/detection_flows.h"
 
 #include <gmock/gmock.h>
@@ -30,8 +30,8 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// Returns the digests of a training's first batches after checking that 1, 2 and 8 threads give
-/// equal ones.
+/// Returns the digests of a training flow's first batches. Expects equal digests with 1, 2 and 8
+/// threads.
 std::vector<std::uint64_t> digests_by_any_threads(DataOptions options, std::uint64_t seed = 1) {
   const auto given = [&](int threads) {
     options.threads = threads;
@@ -43,12 +43,12 @@ std::vector<std::uint64_t> digests_by_any_threads(DataOptions options, std::uint
   return expected;
 }
 
-TEST(TrainFlow, GivesSameBytesForAnyThreads) {
+TEST(TrainFlow, YieldsSameBytesForAnyThreadCount) {
   const TinyCoco data(20);
   EXPECT_NE(digests_by_any_threads(data), digests_by_any_threads(data, /*seed=*/2));
 }
 
-TEST(TrainFlow, MatchesPhotoBytesForAnyThreads) {
+TEST(TrainFlow, YieldsSamePhotosForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   digests_by_any_threads(coco_mini());
 }
@@ -80,7 +80,7 @@ TEST(TrainFlow, MatchesFlowDeclaredInToml) {
   const auto given = [&] { return digests(*train_flow(options, stages), 12); };
   const auto expect_default = [&] { EXPECT_EQ(given(), digests(*train_flow(options), 12)); };
   expect_default();
-  options.short_side = {10, 14};  // a half to a fifth of the pictures' sides
+  options.short_side = {10, 14};  // a half to a fifth of the images' width and height
   options.max_side = 30;
   expect_default();
   const auto reduced = given();
@@ -110,13 +110,14 @@ TEST(TrainFlow, ReducedDecodingChangesOnlyPixels) {
       sum += static_cast<std::uint64_t>(std::abs(one.pixels[k] - other.pixels[k]));
     difference += static_cast<double>(sum) / static_cast<double>(bytes) / kBatches;
     one.pixels = other.pixels;
-    ASSERT_EQ(digest(one), digest(other)) << "sizes, scales and objects are exact";
+    ASSERT_EQ(digest(one), digest(other)) << "sizes, scales and objects must be equal";
   }
-  EXPECT_GT(difference, 0) << "these photos are more than twice the size";
-  EXPECT_LT(difference, 5) << "of 255; whole photos are sampled without antialiasing";
+  EXPECT_GT(difference, 0) << "these photos are more than twice the training size";
+  EXPECT_LT(difference, 5)
+      << "of 255; photos decoded at full size are resized without antialiasing";
 }
 
-/// Decoded samples that are in the stage 'dwell' now, and their maximum so far.
+/// The number of decoded samples in the stage 'dwell' now, and its maximum so far.
 std::atomic<int> dwelling = 0, most_dwelling = 0;
 
 struct Dwell {
@@ -153,7 +154,7 @@ TEST(TrainFlow, KeepsMemoryWithinLimit) {
   data.in_flight = 36;
   const auto stages = pipeline("{ type = 'dwell' }, " + kFlipAndResize);
   const auto expected = digests(*train_flow(data, stages), 10);
-  // memory for two images, and for less than one: a batch still passes
+  // Memory for two images, and for less than one; even then, batches must pass.
   for (const int memory : {14, 1}) {
     data.memory = memory;
     most_dwelling = 0;
@@ -204,9 +205,9 @@ TEST(TrainFlow, AcceptsTruncatedJpegIfNotStrict) {
   EXPECT_TRUE(detected());
 }
 
-/// Stages between decode and resize that keep sizes change no byte, even if pictures are decoded at
-/// reduced size.
-TEST(TrainFlow, DecodesReducedBeforeStagesThatKeepSizes) {
+/// Stages between decode and resize that keep sizes do not change the batches, even if images are
+/// decoded at reduced size.
+TEST(TrainFlow, DecodesReducedBeforeSizeKeepingStages) {
   TinyCoco data(12);
   data.short_side = {12};
   data.max_side = 30;
@@ -223,7 +224,7 @@ TEST(TrainFlow, DecodesReducedBeforeStagesThatKeepSizes) {
   EXPECT_NE(given(""), plain);
 }
 
-TEST(TrainFlow, ReportsStagesOfOtherTypes) {
+TEST(TrainFlow, ReportsMismatchedStageTypes) {
   const TinyCoco options(4);
   const auto stages =
       tables_of(R"(stages = [ { type = "read" }, { type = "decode" }, { type = "pad" } ])");
@@ -243,7 +244,7 @@ TEST(TrainFlow, RejectsTooSmallPadShapes) {
   EXPECT_NO_THROW(start());
 }
 
-TEST(TrainFlow, RejectsPadShapesBelowZoomOut) {
+TEST(TrainFlow, RejectsPadShapesTooSmallForZoomOut) {
   TinyCoco data(30);
   data.short_side = {40};
   data.max_side = 60;
@@ -320,7 +321,7 @@ TEST(LargestBatch, MatchesLargestTrainingBatch) {
   }
 }
 
-TEST(LargestBatch, FollowsConfigurationForUnknownSizes) {
+TEST(LargestBatch, UsesConfigurationForUnknownSizes) {
   const TinyCoco options(8);
   const auto train = open_train_data(options, {});
   const auto of = [&](std::span<const Config> stages) {
@@ -340,7 +341,7 @@ TEST(TrainFlow, FiltersEmptyImagesByDefault) {
   EXPECT_EQ(train_flow(options)->epoch_size(), 10);
 }
 
-TEST(EvalFlow, GivesEachImageOnceInOrder) {
+TEST(EvalFlow, YieldsEachImageOnceInOrder) {
   TinyCoco options(11);
   options.test_batch_size = 2;
   const auto flow = start_eval_flow(options, open_split(options, options.val));
@@ -356,7 +357,7 @@ TEST(EvalFlow, GivesEachImageOnceInOrder) {
   EXPECT_THAT(ids, ElementsAre(100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110));
 }
 
-TEST(EvalFlow, CountsTruncatedJpeg) {
+TEST(EvalFlow, SkipsAndCountsTruncatedJpeg) {
   TinyCoco options(12);
   std::filesystem::resize_file(options.image(3), std::filesystem::file_size(options.image(3)) / 2);
   for (const auto on_error : {OnError::skip, OnError::replace}) {
@@ -373,7 +374,7 @@ TEST(DetectionSource, ReturnsObjectsOfGivenClasses) {
   TinyCoco options(4);
   options.classes = {"dog"};
   const DetectionSource source(open_split(options, options.train), /*filter_empty=*/true);
-  ASSERT_EQ(source.size(), 1);  // picture 1, since picture 3 is empty
+  ASSERT_EQ(source.size(), 1);  // image 1, since image 3 has no object
   const auto sample = source[0];
   EXPECT_EQ(sample.image_id, 101);
   EXPECT_THAT(sample.objects.classes, ElementsAre(0));
@@ -401,10 +402,11 @@ TEST(DetectionSource, SkipsIgnoredObjects) {
                                annotation(3, "[3, 3, 9, 9]", R"(, "ignore": 1, "iscrowd": 1)"));
   const DetectionSource source(split, true);
   EXPECT_THAT(source[0].objects.boxes, ElementsAre(Box{2, 2, 11, 11}, Box{3, 3, 12, 12}));
-  EXPECT_THAT(source[0].objects.crowd, ElementsAre(0, 1)) << "a crowd is not learned anyway";
+  EXPECT_THAT(source[0].objects.crowd, ElementsAre(0, 1))
+      << "crowds are kept, since they are never learned";
   EXPECT_EQ(source.unusable_objects(), 1);
   const auto alone = one_image(annotation(1, "[1, 1, 9, 9]", R"(, "ignore": true)"));
-  EXPECT_THROW(open_source(alone, true), ConfigError) << "no image has anything to learn";
+  EXPECT_THROW(open_source(alone, true), ConfigError) << "no image has an object to learn";
 }
 
 TEST(DetectionSource, ClipsBoxesAndSkipsThinOnes) {
@@ -448,7 +450,7 @@ TEST(OpenSplit, SkipsInvalidAnnotations) {
   EXPECT_EQ(drain(*train_flow(options), 20).size(), 20U);
   options.max_skipped = 2.5 / static_cast<double>(all + 3);
   EXPECT_EQ(open_split(options, options.train).annotations->annotations.size(), all)
-      << "a part of one counts as one";
+      << "a fraction of an annotation counts as one";
   options.max_skipped = 1.5 / static_cast<double>(all + 3);
   EXPECT_THAT(complaint(options),
               AllOf(HasSubstr("instances_train2017.json"), HasSubstr("data.max_skipped"),
@@ -464,8 +466,7 @@ TEST(OpenSplit, SkipsInvalidImages) {
   EXPECT_EQ(split.annotations->images.size(), 29U);
   EXPECT_EQ(split.annotations->find_image(103), nullptr);
   edit_annotations(data, [](auto& json) { json["images"][5]["id"] = 100; });
-  EXPECT_THAT(complaint(data), HasSubstr("image id 100 "))
-      << "it is not clear which of the two is meant";
+  EXPECT_THAT(complaint(data), HasSubstr("image id 100 ")) << "an id of two images is ambiguous";
 }
 
 TEST(OpenSplit, RejectsDuplicateCategoryNames) {

@@ -38,7 +38,7 @@ std::int64_t resident() {
 }
 
 TEST(Endurance, KeepsMemoryConstant) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
+  if (kSanitized) GTEST_SKIP() << "sanitizers keep freed memory";
   const TinyCoco options(40);
   const auto flow = train_flow(options);
   const auto take = [&](int images) {
@@ -48,10 +48,10 @@ TEST(Endurance, KeepsMemoryConstant) {
   take(5'000);  // until pools and heaps have grown to their final size
   const auto early = take(1'000);
   const auto late = take(20'000);
-  EXPECT_LT(late - early, 2 << 20) << "bytes over 20,000 images; an image has some 9,000";
+  EXPECT_LT(late - early, 2 << 20) << "bytes over 20,000 images of about 9,000 bytes each";
 }
 
-TEST(Endurance, LeavesNoThreadOrFile) {
+TEST(Endurance, LeavesNoThreadOrOpenFile) {
   TinyCoco options(20);
   options.threads = 4;
   { train_flow(options)->next(); }
@@ -66,8 +66,8 @@ TEST(Endurance, LeavesNoThreadOrFile) {
   EXPECT_LE(entries("/proc/self/task"), 9 + kSanitizerThreads);
 }
 
-/// Runs `groups` groups of `size` with every valid limit of samples in flight, and expects other
-/// limits to be rejected.
+/// Runs a flow of `groups` groups of `size` samples with the four smallest valid limits on samples
+/// in flight. Expects smaller limits to be rejected.
 void expect_every_legal_bound(std::size_t groups, std::size_t size, int threads) {
   const auto number = [](std::int64_t n, Rng& rng) {
     usleep(static_cast<useconds_t>(rng.below(30)));
@@ -95,7 +95,7 @@ TEST(BackPressure, AcceptsExactlyValidLimits) {
       for (const int threads : {1, 2, 8}) expect_every_legal_bound(groups, size, threads);
 }
 
-/// Writes a COCO data set of all odd and broken files, each annotated with the size that Pillow
+/// Writes a COCO data set of all unusual and broken files, each annotated with the size that Pillow
 /// reads.
 void annotate_odd_files(const fs::path& folder) {
   const auto files = data_folder() / "jpeg";
@@ -117,7 +117,7 @@ void annotate_odd_files(const fs::path& folder) {
                         {"categories", {{{"id", 1}, {"name", "thing"}}}}};
 }
 
-TEST(OddFiles, UsedOrCountedForAnyThreads) {
+TEST(OddFiles, AreUsedOrCountedForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("jpeg");
   const Scratch folder;
   annotate_odd_files(folder.path());

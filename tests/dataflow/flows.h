@@ -10,8 +10,8 @@
 
 namespace millrace::testing {
 
-/// Allows 9 threads, as main() of the executable does. Without it TBB has no worker on a machine
-/// with one core.
+/// Allows 9 threads, as main() of the executable does. Otherwise TBB has no worker thread on a
+/// machine with one core.
 inline const oneapi::tbb::global_control enough_workers{
     oneapi::tbb::global_control::max_allowed_parallelism, 9};
 
@@ -21,7 +21,8 @@ inline const bool quiet = [] {
   return true;
 }();
 
-/// True in builds with AddressSanitizer or ThreadSanitizer; the latter runs a thread of its own.
+/// kSanitized is true in builds with AddressSanitizer or ThreadSanitizer. ThreadSanitizer runs a
+/// thread of its own.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;
 inline constexpr int kSanitizerThreads = 1;
@@ -33,7 +34,7 @@ inline constexpr bool kSanitized = false;
 inline constexpr int kSanitizerThreads = 0;
 #endif
 
-/// A source of 0, 1, 2, ...
+/// A source of the numbers from 0 to `count` - 1.
 struct Numbers {
   std::int64_t count = 0;
   std::int64_t size() const { return count; }

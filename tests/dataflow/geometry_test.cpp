@@ -43,7 +43,7 @@ TEST(Mirror, ReversesMaskColumnsOrRows) {
                                                  ? before[y * mask.width + mask.width - 1 - x]
                                                  : before[(mask.height - 1 - y) * mask.width + x]);
   }
-  // all outside, all inside
+  // all background, all foreground
   for (const auto& mask : {coco::Rle{3, 4, {12}}, coco::Rle{3, 4, {0, 12}}})
     EXPECT_EQ(mirrored(mask, Direction::horizontal), mask);
 }
@@ -100,7 +100,7 @@ bool is_mask(const Instances& objects) {
   return std::holds_alternative<coco::Rle>(objects.segmentations[0]);
 }
 
-/// Returns a window of random size and place that often exceeds the image.
+/// Returns a window of random size and position that often exceeds the image.
 cv::Rect random_window(cv::Size image, Rng& rng) {
   const int width = static_cast<int>(rng.between(20, image.width));
   const int height = static_cast<int>(rng.between(20, image.height));
@@ -139,7 +139,7 @@ TEST(Clip, KeepsInsideAndDropsEmptyParts) {
   EXPECT_THAT(clipped({-4, 2, -1, 2, -1, 6}, {10, 10}), IsEmpty());
   EXPECT_THAT(clipped({-4, 2, 0, 3, -4, 6}, {10, 10}), IsEmpty()) << "touches the border";
   EXPECT_THAT(clipped({-4, 2, 0, 2, 0, 6, -4, 6}, {10, 10}), IsEmpty()) << "lies along the border";
-  // the sides pass through the corners of the image
+  // The edges pass through the corners of the image.
   const coco::Polygon diamond = {5, -5, 15, 5, 5, 15, -5, 5};
   const std::vector<coco::Polygon> cut = {clipped(diamond, {10, 10})};
   EXPECT_EQ(bounds(cut), (Box{0, 0, 10, 10}));
@@ -147,7 +147,7 @@ TEST(Clip, KeepsInsideAndDropsEmptyParts) {
   EXPECT_THAT(clipped({-4, 2, 4, 2, 4, 6, -4, 6}, {10, 10}), SizeIs(8));
 }
 
-TEST(Clip, BridgesAlongBorderRasteriseToNothing) {
+TEST(Clip, AddsNoPixelsAlongBorder) {
   const coco::Polygon comb = {-5, 1, 8, 1, 8, 3, -3, 3, -3, 6, 8, 6, 8, 9, -5, 9};
   const auto expected = coco::from_polygons({&comb, 1}, 10, 10);
   const auto cut = clipped(comb, {10, 10});
@@ -171,9 +171,9 @@ TEST(Crop, CropsMasksExactly) {
   }
 }
 
-/// Run lengths are cut exactly. Polygons are rasterised on COCO's grid of fifths of pixels, and the
-/// cut adds points to them. Pixels of the outline differ at these points, and where a coordinate
-/// lies between two grid points.
+/// Run lengths are cropped exactly. Polygons are rasterised on COCO's grid of fifths of a pixel,
+/// and cropping adds points to them: the outline's pixels differ at these points and where a
+/// coordinate lies between two grid points.
 TEST(Crop, MatchesCroppedMasksOfRealObjects) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{6};
@@ -289,7 +289,7 @@ TEST(Warp, IsInvertible) {
   EXPECT_THROW(inverse({1, 2, 0, 2, 4, 0}), std::invalid_argument);
 }
 
-TEST(Cover, RemovesExactlyCoveredPixels) {
+TEST(Cover, RemovesCoveredPixelsOnly) {
   MILLRACE_NEEDS_DATA("coco_mini");
   Rng rng{9};
   int cut = 0, whole = 0;
@@ -307,7 +307,7 @@ TEST(Cover, RemovesExactlyCoveredPixels) {
       const auto mask = rasterised(before.segmentations[0], size);
       const auto rest = coco::difference(mask, hidden);
       if (coco::area(rest) == coco::area(mask)) {
-        EXPECT_TRUE(same(object, before)) << "polygons stay where nothing is lost";
+        EXPECT_TRUE(same(object, before)) << "polygons are kept if no pixel is covered";
         ++whole;
       } else if (coco::area(rest) == 0) {
         EXPECT_EQ(object.size(), 0U);
@@ -322,7 +322,7 @@ TEST(Cover, RemovesExactlyCoveredPixels) {
   EXPECT_GT(whole, 50);
 }
 
-TEST(Instances, KeepAndAppendHandleAllMembers) {
+TEST(Instances, FilterAndAppendHandleAllMembers) {
   Instances objects{{{0, 0, 1, 1}, {0, 0, 2, 2}, {0, 0, 3, 3}},
                     {1, 2, 3},
                     {0, 1, 0},

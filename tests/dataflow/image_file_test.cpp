@@ -1,4 +1,5 @@
-// Odd and broken files give the right picture or a DataError, never a crash or a wrong size.
+// Unusual and broken files are decoded correctly or rejected with a DataError; they never cause a
+// crash or an image of the wrong size.
 #include "millrace/dataflow/image/image_file.h"
 
 #include <fmt/format.h>
@@ -111,13 +112,13 @@ TEST(DecodeRgb, DecodesReducedSizes) {
   EXPECT_EQ(size(whole, {16, 10}), cv::Size(16, 10));
   EXPECT_EQ(size(whole, {1, 1}), cv::Size(8, 5));
   EXPECT_EQ(size({64, 42}, {1, 1}), cv::Size(32, 21));
-  EXPECT_EQ(size({64, 41}, {1, 1}), cv::Size(64, 41)) << "half a row cannot be";
+  EXPECT_EQ(size({64, 41}, {1, 1}), cv::Size(64, 41)) << "41 rows cannot be halved";
   const auto turned = with_orientation(jpeg(64, 40), 6, true);
   EXPECT_EQ(decode_rgb(turned, "x", cv::Size(40, 64), true, {20, 30}).size(), cv::Size(20, 32));
   EXPECT_EQ(decode_rgb(turned, "x", cv::Size(40, 64), true, {21, 30}).size(), cv::Size(40, 64));
 }
 
-TEST(DecodeRgb, LooksAlikeAtReducedSize) {
+TEST(DecodeRgb, MatchesResizedImageAtReducedSize) {
   MILLRACE_NEEDS_DATA("coco_mini");
   int photos = 0;
   for (const auto& entry :
@@ -158,7 +159,7 @@ TEST(Exif, MatchesOpenCvRotation) {
 
 std::filesystem::path pictures_of_every_kind() { return "tests/dataflow/pictures"; }
 
-/// Calls `check` with each picture's name, bytes and line of digests.txt after the name.
+/// Calls `check` with each image's name, its bytes, and the rest of its line in digests.txt.
 template <class Check>
 void for_each_picture(const Check& check) {
   std::istringstream digests(read_file(pictures_of_every_kind() / "digests.txt"));
@@ -185,7 +186,7 @@ TEST(DecodeRgb, MatchesRecordedOpenCvPixels) {
   });
 }
 
-TEST(DecodeRgb, GivesSamePixelsInManyThreads) {
+TEST(DecodeRgb, ReturnsSamePixelsInAllThreads) {
   std::vector<std::thread> threads;
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i)
@@ -199,7 +200,7 @@ TEST(DecodeRgb, GivesSamePixelsInManyThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(DecodeRgb, RejectsOrDecodesDamagedPictures) {
+TEST(DecodeRgb, RejectsOrDecodesDamagedImages) {
   Rng rng{11};
   for_each_picture([&](const auto& name, const auto& sound, const auto&) {
     for (int round = 0; round < 20; ++round) {
@@ -220,7 +221,7 @@ TEST(DecodeRgb, RejectsOrDecodesDamagedPictures) {
   });
 }
 
-TEST(DecodeRgb, RejectsTruncatedPictures) {
+TEST(DecodeRgb, RejectsTruncatedImages) {
   for (const std::string name : {
            "png/other/rgb_8.png",
            "png/other/rgba_16_interlaced.png",
@@ -235,7 +236,7 @@ TEST(DecodeRgb, RejectsTruncatedPictures) {
             decode_rgb(whole.substr(0, whole.size() * static_cast<std::size_t>(part) / 10), name);
           },
           ThrowsMessage<DataError>(StartsWith(name + ": ")))
-          << part << " tenths";
+          << part << " tenths of the file";
   }
 }
 
@@ -272,7 +273,7 @@ TEST(DecodeRgb, DecodesPaletteWithTransparency) {
   EXPECT_EQ(image.at<cv::Vec3b>(0, 1), cv::Vec3b(250, 0, 30));
 }
 
-TEST(DecodeRgb, RejectsSizesBeyondTheFile) {
+TEST(DecodeRgb, RejectsSizesTooLargeForFile) {
   auto bytes = jpeg(64, 48);
   const auto head = bytes.find("\xFF\xC0");  // FF C0, length, precision, height, width
   ASSERT_NE(head, std::string::npos);
@@ -296,12 +297,12 @@ TEST(DecodeRgb, AcceptsHarmlessStrayBytes) {
     EXPECT_EQ(check_head(odd, "x", cv::Size(64, 48)), 1);
     for (const auto part : {2, 5}) {
       const auto cut = odd.substr(0, odd.size() * static_cast<std::size_t>(part) / 6);
-      EXPECT_THROW(decode_rgb(cut, "x"), DataError) << "strays excuse nothing else";
+      EXPECT_THROW(decode_rgb(cut, "x"), DataError) << "truncation must still be detected";
     }
   }
 }
 
-/// Returns `value` in `count` bytes.
+/// Encodes `value` in `count` bytes.
 std::string packed(std::uint64_t value, int count, bool big_endian) {
   std::string bytes;
   for (int i = 0; i < count; ++i)
@@ -309,7 +310,7 @@ std::string packed(std::uint64_t value, int count, bool big_endian) {
   return bytes;
 }
 
-/// Returns small files of several formats whose headers claim this size.
+/// Returns small PNG and TIFF files whose headers declare this size.
 std::vector<std::pair<std::string, std::string>> said_to_be(std::uint32_t width,
                                                             std::uint32_t height) {
   const cv::Mat image(8, 8, CV_8UC3, cv::Scalar(1, 2, 3));
@@ -334,7 +335,7 @@ TEST(DecodeRgb, RejectsHugeDeclaredSizes) {
   for (const auto& [file, bytes] : said_to_be(2'000'000, 8))
     EXPECT_THAT(message(bytes, file), HasSubstr("2000000 x 8 pixels, but the maximum"));
   auto files = said_to_be(30'000, 30'000);
-  files.pop_back();  // a TIFF file can hold that many pixels
+  files.pop_back();  // a TIFF file can contain that many pixels
   for (const auto& [file, bytes] : files)
     EXPECT_THAT(message(bytes, file), AllOf(StartsWith(file + ": "), HasSubstr("30000 x 30000"),
                                             HasSubstr(std::to_string(bytes.size()) + " bytes")));
@@ -363,19 +364,19 @@ TEST(DecodeRgb, RejectsImagesAboveMaxPixels) {
         decode_rgb(jpeg(64, 64), "x", {}, true, /*enough=*/{8, 8}, 1000);
       },
       ThrowsMessage<DataError>(HasSubstr("64 x 64")))
-      << "its own size counts";
+      << "the size in the file counts, not the reduced size";
 }
 
 TEST(DecodeRgb, RejectsDecompressionBombs) {
   auto bomb = png(cv::Mat(8, 8, CV_8UC1, cv::Scalar(1)));
   bomb.replace(16, 8, packed(32'000, 4, true) + packed(32'000, 4, true));
-  bomb.resize(130'000);  // a file of this length can hold that many pixels
+  bomb.resize(130'000);  // a file of this length can contain that many pixels
   EXPECT_THAT([&] { decode_rgb(bomb, "x.png"); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("x.png: is 32000 x 32000"),
                                              HasSubstr("data.max_pixels = 178956970"))));
 }
 
-TEST(DecodeRgb, RejectsTooLargeTiles) {
+TEST(DecodeRgb, RejectsOversizedTiles) {
   const auto entry = [](int tag, int type, std::uint32_t value) {
     return packed(static_cast<std::uint64_t>(tag), 2, false) +
            packed(static_cast<std::uint64_t>(type), 2, false) + packed(1, 4, false) +
@@ -400,11 +401,11 @@ TEST(DecodeRgb, RejectsWrongSizeBeforeDecoding) {
   EXPECT_THAT([&] { decode_rgb(bytes.substr(0, 60), "x.png", cv::Size(300, 400)); },
               ThrowsMessage<WrongSize>(
                   AllOf(HasSubstr("x.png: is 400 x 300"), HasSubstr("annotated as 300 x 400"))))
-      << "the pixels are not there to be looked at";
+      << "the file ends before its pixels";
 }
 
-/// Decodes with 100 MiB of memory left, then ends the process: with 0 and the message if decoding
-/// throws a DataError, else with 1.
+/// Decodes with 100 MiB of memory left, then exits: with code 0 and the message on stderr if
+/// decoding throws a DataError, otherwise with code 1.
 [[noreturn]] void decode_with_little_memory(const std::string& bytes) {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -421,14 +422,14 @@ TEST(DecodeRgb, RejectsWrongSizeBeforeDecoding) {
 }
 
 TEST(DecodeRgb, ReportsLackOfMemory) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer needs all addresses";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need an unlimited address space";
   const cv::Mat image(7000, 7000, CV_8UC1, cv::Scalar(7));
-  decode_rgb(png(image(cv::Rect(0, 0, 9, 9))), "x.png");  // loads the readers
+  decode_rgb(png(image(cv::Rect(0, 0, 9, 9))), "x.png");  // loads the image readers
   for (const auto& bytes : {png(image), encoded(".jpg", image)})
     EXPECT_EXIT(decode_with_little_memory(bytes), ExitedWithCode(0), "x.png: .*memory");
 }
 
-TEST(DecodeRgb, HandlesCmykJpegs) {
+TEST(DecodeRgb, DecodesCmykJpegs) {
   MILLRACE_NEEDS_DATA("jpeg");
   const std::pair<std::string, std::string> cases[] = {
       {"coco1_cmyk", "640 427 ec75ce131b8883fb"},
@@ -440,7 +441,7 @@ TEST(DecodeRgb, HandlesCmykJpegs) {
     EXPECT_EQ(digest_of(image), expected);
     for (const auto part : {1, 2, 4, 5, 8, 9}) {
       const auto cut = bytes.substr(0, bytes.size() * static_cast<std::size_t>(part) / 10);
-      EXPECT_THROW(decode_rgb(cut, name, image.size()), DataError) << part << " tenths";
+      EXPECT_THROW(decode_rgb(cut, name, image.size()), DataError) << part << " tenths of the file";
     }
   }
 }
@@ -450,7 +451,7 @@ void expect_mean(const cv::Mat& image, const nlohmann::json& mean, double tolera
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(own[c], mean[c], tolerance);
 }
 
-TEST(DecodeRgb, MatchesPeersForOddFiles) {
+TEST(DecodeRgb, MatchesPillowAndOpenCv) {
   MILLRACE_NEEDS_DATA("jpeg");
   const auto folder = data_folder() / "jpeg";
   const auto manifest = nlohmann::json::parse(read_file(folder / "manifest.json"));
@@ -484,7 +485,7 @@ TEST(DecodeRgb, MatchesPeersForOddFiles) {
     }
   }
   EXPECT_GE(decoded, 30);
-  EXPECT_EQ(damaged, decoded + 3) << "files that end too early";
+  EXPECT_EQ(damaged, decoded + 3) << "truncated files";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The bilinear resizes give the bytes of OpenCV and Pillow, and a lazy image equals one that was
-// mirrored and resized at once.
+// The bilinear resizes produce the same bytes as OpenCV and Pillow, and a lazy image equals an
+// image that is mirrored and resized immediately.
 #include "millrace/dataflow/image/lazy_image.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(ResizeBilinear, MatchesOpenCv) {
         expect_as_opencv(noise({width, height}, rng), size);
 }
 
-TEST(ResizeBilinear, WritesOnlyIntoItsPart) {
+TEST(ResizeBilinear, WritesOnlyIntoTarget) {
   Rng rng{5};
   const auto image = noise({40, 30}, rng);
   cv::Mat canvas(60, 80, CV_8UC3, cv::Scalar::all(9));
@@ -108,11 +108,11 @@ TEST(ResizeAntialiased, UsesTriangleFilter) {
   cv::Mat image, target(1, 2, CV_8UC3);
   cv::merge(std::vector<cv::Mat>(3, row), image);
   resize_antialiased(image, target);
-  EXPECT_EQ(target.at<cv::Vec3b>(0, 0), cv::Vec3b(36, 36, 36));     // (0 3 + 50 3 + 100) / 7
-  EXPECT_EQ(target.at<cv::Vec3b>(0, 1), cv::Vec3b(157, 157, 157));  // (50 + 100 3 + 250 3) / 7
+  EXPECT_EQ(target.at<cv::Vec3b>(0, 0), cv::Vec3b(36, 36, 36));     // (3 x 0 + 3 x 50 + 100) / 7
+  EXPECT_EQ(target.at<cv::Vec3b>(0, 1), cv::Vec3b(157, 157, 157));  // (50 + 3 x 100 + 3 x 250) / 7
 }
 
-/// Collects images and our resizes of them, for a Python script that compares them with Pillow's.
+/// Collects images and our resized versions for a Python script that compares these with Pillow's.
 class ResizesForPillow {
  public:
   void add(const cv::Mat& image, cv::Size size) {
@@ -124,7 +124,7 @@ class ResizesForPillow {
       bytes_.append(reinterpret_cast<const char*>(mat.data), mat.total() * 3);
   }
 
-  /// Returns 0 if Pillow gives the same bytes.
+  /// Returns 0 if Pillow produces the same bytes.
   int compare() const {
     const testing::Scratch scratch;
     const auto file = scratch.file("resizes", bytes_);
@@ -177,7 +177,7 @@ TEST(ResizeAntialiased, MatchesPillowForPhotos) {
   EXPECT_EQ(all.compare(), 0);
 }
 
-TEST(ResizeAntialiased, WritesOnlyIntoItsPart) {
+TEST(ResizeAntialiased, WritesOnlyIntoTarget) {
   Rng rng{5};
   const auto image = noise({40, 30}, rng), part = image(cv::Rect(5, 5, 20, 20)).clone();
   for (const auto size : {cv::Size(50, 40), cv::Size(20, 9), cv::Size(9, 20), cv::Size(20, 20)}) {
@@ -228,7 +228,7 @@ TEST(LazyImage, MirrorsAfterAntialiasedResize) {
   expect_equal(image, mirrored(expected));
 }
 
-TEST(LazyImage, RejectsOtherTargetSizeOrType) {
+TEST(LazyImage, RejectsTargetOfWrongSizeOrType) {
   const LazyImage image(slope(40, 30));
   for (auto target :
        {cv::Mat(30, 40, CV_8UC1), cv::Mat(30, 40, CV_32FC3), cv::Mat(40, 30, CV_8UC3)})
@@ -246,7 +246,7 @@ TEST(LazyImage, AppliesChangesWhenRead) {
   expect_equal(image, slope(9, 8));
 }
 
-TEST(LazyImage, HoldsReducedPixels) {
+TEST(LazyImage, ScalesReducedPixelsToFullSize) {
   const LazyImage full(slope(40, 30), {160, 120});
   EXPECT_EQ(full.size(), cv::Size(160, 120));
   expect_equal(full, resized(slope(40, 30), {160, 120}));
@@ -255,7 +255,7 @@ TEST(LazyImage, HoldsReducedPixels) {
   expect_equal(smaller, resized(slope(40, 30), {50, 40}));
 }
 
-TEST(LazyImage, KeepsCopiesWhenMirrored) {
+TEST(LazyImage, IsUnchangedIfCopyIsMirrored) {
   const LazyImage original(slope(40, 30));
   auto copy = original;
   copy.mirror();

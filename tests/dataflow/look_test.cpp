@@ -1,4 +1,4 @@
-// The stages 'print' and 'dump' show messages and change nothing.
+// The stages 'print' and 'dump' show samples and batches and change nothing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using namespace testing;
 
 namespace fs = std::filesystem;
 
-/// Returns batches of the default stages with further stages after 'decode' and at the end.
+/// Returns batches from the default stages with further stages after 'decode' and at the end.
 std::vector<Batch> batches(const DataOptions& data, const std::string& after_decode = "",
                            const std::string& last = "") {
   return drain(*train_flow(data, pipeline(after_decode + kFlipAndResize, last)), 6);
@@ -70,7 +70,7 @@ TEST(Dump, WritesModelInput) {
   EXPECT_FALSE(fs::exists(folder / "batch000006.json"));
 }
 
-/// Reads the files of a folder, by name.
+/// Returns the contents of a folder's files by name.
 std::map<std::string, std::string> files_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::directory_iterator(folder))

@@ -1,4 +1,5 @@
-// Items made by number equal those of the plain flow, in any order and by any number of makers.
+// Items requested by number equal the items of the plain flow, in any order and for any number of
+// flows.
 #include "millrace/dataflow/engine/dataflow.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +103,7 @@ TEST(NumberedFlow, MatchesFlowInAnyOrder) {
         flows[maker]->ask(asked[maker].back());
       }
       for (std::size_t maker = 0; maker < flows.size(); ++maker) {
-        // they arrive in the order in which they were asked for
+        // Items arrive in the order in which they were requested.
         for (const auto number : asked[maker]) {
           const auto made = taken(*bells[maker], *flows[maker]);
           ASSERT_TRUE(made.item);
@@ -118,7 +119,7 @@ TEST(NumberedFlow, MatchesFlowInAnyOrder) {
           }
         }
         EXPECT_FALSE(flows[maker]->take());
-        EXPECT_EQ(bells[maker]->rung(), std::ssize(asked[maker])) << "once for each";
+        EXPECT_EQ(bells[maker]->rung(), std::ssize(asked[maker])) << "one wake-up for each item";
       }
     }
   }
@@ -180,14 +181,14 @@ TEST(NumberedFlow, KeepsInFlightWithinLimit) {
       {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
   for (std::int64_t number = 0; number < 300; ++number) flow->ask(number);
   while (bell.rung() < 3) std::this_thread::yield();
-  EXPECT_EQ(bell.rung(), 3) << "three groups of three are ready; the rest waits as numbers";
+  EXPECT_EQ(bell.rung(), 3) << "three groups of three are ready; the other requests wait";
   for (int i = 0; i < 300; ++i) {
     EXPECT_THAT(taken(bell, *flow).item->value, SizeIs(3));
   }
-  EXPECT_LE(most, 9 + 3) << "and one group in the hands of the consumer";
+  EXPECT_LE(most, 9 + 3) << "plus one group held by the consumer";
 }
 
-TEST(NumberedFlow, StopsWithRequestsPending) {
+TEST(NumberedFlow, StopsDespitePendingRequests) {
   Rng rng{1};
   for (int i = 0; i < 100; ++i) {
     Bell bell;
@@ -198,7 +199,7 @@ TEST(NumberedFlow, StopsWithRequestsPending) {
   }
 }
 
-TEST(NumberedFlow, AnswersFarNumbersAtOnce) {
+TEST(NumberedFlow, StopsDuringSearchForFarNumber) {
   Bell bell;
   const auto flow = start_numbered_flow<Casts>(casts(4), kHow, bell.wake());
   flow->ask(2);
@@ -249,7 +250,7 @@ TEST(NumberedTrainFlow, MatchesTrainFlow) {
   }
 }
 
-TEST(NumberedGroups, MatchGroupsOfSequentialWalk) {
+TEST(NumberedGroups, MatchGroupsOfSequentialPlan) {
   const auto plan = from(Numbers{97}).group_by([](std::int64_t n) { return n % 5; }, 5, 3).plan();
   const Order order(97, {}, 3, {true});
   SampleKeys keys(plan);

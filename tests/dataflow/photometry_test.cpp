@@ -1,4 +1,4 @@
-// Colour changes: the arithmetic, and the stages that draw its parameters.
+// Colour changes: the arithmetic, and the stages that draw random parameters for it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace testing;
 
 using Pixel = cv::Vec3b;
 
-/// Applies a function to an image of equal pixels and returns one of them.
+/// Applies a function to an image of equal pixels and returns a pixel of the result.
 template <class Amount>
 Pixel changed(Pixel pixel, cv::Mat (*function)(const cv::Mat&, Amount),
               std::decay_t<Amount> amount) {
@@ -32,7 +32,7 @@ cv::Mat random_image(std::uint64_t seed) {
   return image;
 }
 
-TEST(Photometry, BrightnessScalesEveryLevel) {
+TEST(Photometry, BrightnessScalesEveryValue) {
   EXPECT_EQ(changed({100, 3, 200}, photometry::brightness, 1.5), (Pixel{150, 5, 255}));
 }
 
@@ -56,7 +56,8 @@ TEST(Photometry, HueRotatesPrimaryColours) {
   const auto third = [](Pixel pixel) { return changed(pixel, photometry::hue, 1.0 / 3); };
   const auto green = third({200, 0, 0}), blue = third({0, 200, 0});
   EXPECT_EQ(green[1], 200);
-  EXPECT_LE(std::max(green[0], green[2]), 4);  // a hue of 256 steps cannot hold a third exactly
+  EXPECT_LE(std::max(green[0], green[2]),
+            4);  // a hue with 256 values cannot represent a third exactly
   EXPECT_EQ(blue[2], 200);
   EXPECT_LE(std::max(blue[0], blue[1]), 4);
   EXPECT_EQ(third({77, 77, 77}), (Pixel{77, 77, 77})) << "grey has no hue";
@@ -65,7 +66,7 @@ TEST(Photometry, HueRotatesPrimaryColours) {
   EXPECT_LT(cv::norm(image, twice, cv::NORM_L1) / static_cast<double>(image.total() * 3), 2);
 }
 
-TEST(Photometry, GammaChangesMiddleLevels) {
+TEST(Photometry, GammaChangesMiddleValues) {
   EXPECT_EQ(changed({0, 255, 128}, photometry::gamma, 2), (Pixel{0, 255, 64}));
 }
 
@@ -138,7 +139,7 @@ TEST(HsvShift, DrawsEachShiftWithProbabilityHalf) {
       most[c] = std::max(most[c], std::abs(steps[c]));
     }
   }
-  // of 10 degrees: steps of two degrees, and the fifth has almost no probability
+  // Hue changes by up to 10 degrees in steps of two; the fifth step is almost never drawn.
   EXPECT_EQ(most[0], 4);
   EXPECT_GE(most[1], 28);
   EXPECT_LE(most[2], 30);
@@ -157,7 +158,7 @@ TEST(Grayscale, MakesThreeEqualChannels) {
   EXPECT_TRUE(same(Grayscale{.probability = 0}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
-TEST(Lighting, MatchesTensorpackSpread) {
+TEST(Lighting, MatchesTensorpackDeviation) {
   Rng rng{4};
   const Lighting stage{.deviation = 0.1};
   cv::Vec3d sum, squares;
@@ -194,7 +195,7 @@ TEST(Blur, KeepsMeanAndSmooths) {
   EXPECT_TRUE(same(Blur{.probability = 1}(sample, rng).image.pixels(), sample.image.pixels()));
 }
 
-TEST(Noise, MatchesDrawnStrength) {
+TEST(Noise, StaysWithinMaxSigma) {
   auto sample = sample_of(9, 7);
   sample.image = cv::Mat(300, 300, CV_8UC3, cv::Scalar::all(128));
   double greatest = 0;

@@ -1,15 +1,15 @@
-"""Serves the files of a folder over HTTP with ranges, and fails as it is told.
+"""Serves the files of a folder over HTTP with range requests, and injects faults.
 
 usage: range_server.py FOLDER STATE
 
-STATE/port gets its port, STATE/requests a line "PATH BEGIN-END" for each request. With STATE/key
-and STATE/cert it serves over HTTPS. STATE/fault says,
-where it is there, "KIND TIMES FIRST COUNT": the first TIMES attempts at each range fail, of the
-COUNT ranges after the first FIRST that are asked for once the fault is there. Kinds: error (HTTP
-500), cut (half an answer), wrong (a flipped bit), slow (a few bytes a second), drip (1.5 KB a
-second), away (no answer), whole (no ranges), denied (HTTP 403), moved (HTTP 307 to the URL in
-STATE/elsewhere), shifted (one byte later than asked for), other (another ETag), header (one without
-an end; STATE/header gets the bytes that were taken of it).
+Writes its port to STATE/port and a line "PATH BEGIN-END" for each request to STATE/requests. With
+STATE/key and STATE/cert it serves over HTTPS. STATE/fault, if it exists, contains
+"KIND TIMES FIRST COUNT". Ranges are numbered from 0 in the order in which they are first requested
+after the fault was written; for ranges FIRST to FIRST + COUNT - 1, the first TIMES attempts fail.
+Kinds: error (HTTP 500), cut (half a response), wrong (a flipped bit), slow (80 bytes a second),
+drip (1.5 KB a second), away (no response), whole (the whole file instead of the range), denied
+(HTTP 403), moved (HTTP 307 to the URL in STATE/elsewhere), shifted (one byte later than requested),
+other (a different ETag), header (an endless header; STATE/header gets the number of bytes sent).
 """
 
 import http.server
@@ -21,12 +21,12 @@ import time
 
 folder, state = map(pathlib.Path, sys.argv[1:])
 lock = threading.Lock()
-attempts = {}  # by range, since the fault is there
+attempts = {}  # by range, since the fault was written
 told = None
 
 
 def fault(key):
-    """The kind of fault that this attempt meets, or None."""
+    """Logs a request; returns the kind of fault to inject, or None."""
     global told
     file = state / "fault"
     text = file.read_text() if file.exists() else ""
@@ -113,7 +113,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     request_queue_size = 64  # a trainer opens 16 connections at once
 
-    def handle_error(self, *_):  # of those that hang up
+    def handle_error(self, *_):  # if a client disconnects
         pass
 
 

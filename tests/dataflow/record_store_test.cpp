@@ -1,4 +1,4 @@
-// Record stores give the bytes of the files they were packed from, or report the damage.
+// Record stores return the same bytes as the files they were packed from, or report damage.
 #include "millrace/dataflow/store/record_store.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ void flip_bit(const fs::path& file, std::uint64_t offset, int bit) {
   stream.put(byte);
 }
 
-/// Runs `work` in a child process and returns the status of waitpid().
+/// Runs `work` in a child process and returns the process id.
 template <class F>
 pid_t in_a_process(F work) {
   const auto child = fork();
@@ -125,7 +125,7 @@ TEST(RecordStore, MatchesPackedSources) {
               ThrowsMessage<DataError>(HasSubstr("fake image 1: ")));
 }
 
-TEST(RecordStore, MatchesPhotoBatchesForAnyThreads) {
+TEST(RecordStore, MatchesPhotoBatchesForAnyThreadCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const Scratch scratch;
   auto data = coco_mini();
@@ -159,7 +159,7 @@ TEST(RecordStore, PacksReproducibly) {
   EXPECT_EQ(read_file(records_file(again)), read_file(records_file(packed.folder)));
 }
 
-TEST(RecordStore, SupportsSeveralReadingProcesses) {
+TEST(RecordStore, CanBeReadBySeveralProcesses) {
   const Packed packed;
   std::vector<pid_t> readers;
   for (int i = 0; i < 4; ++i)
@@ -180,7 +180,7 @@ TEST(RecordStore, ReportsTruncatedFile) {
   EXPECT_THAT(read_all(packed.folder), HasSubstr(file.string()));
 }
 
-TEST(RecordStore, DetectsEveryFlippedBit) {
+TEST(RecordStore, DetectsFlippedBits) {
   const Packed packed;
   Rng rng{7};
   for (int round = 0; round < 400; ++round) {
@@ -194,7 +194,7 @@ TEST(RecordStore, DetectsEveryFlippedBit) {
   EXPECT_EQ(read_all(packed.folder), "");
 }
 
-/// Rewrites the header with a valid checksum.
+/// Changes the header and writes it with a valid checksum.
 template <class Change>
 void change_header(const fs::path& folder, Change change) {
   const auto file = header_file(folder);
@@ -203,7 +203,7 @@ void change_header(const fs::path& folder, Change change) {
   write_header(file, header);
 }
 
-TEST(RecordStore, RejectsHeaderRangesOutsideItsFiles) {
+TEST(RecordStore, RejectsHeaderRangesOutsideFiles) {
   const TinyCoco files(9);
   const auto folder = fs::path(files.root) / "shards";
   pack_records(images_of(files), {"cat", "dog"}, folder, {.shard_bytes = 8192});
@@ -262,7 +262,7 @@ TEST(RecordStore, ReportsFilesTruncatedDuringReading) {
   }
 }
 
-TEST(RecordStore, ReadsHeadersWithoutShapesAndImages) {
+TEST(RecordStore, DescribesSamplesWithoutShapesAndImages) {
   const Packed packed;
   const RecordStore store(packed.folder);
   const auto files = images_of(packed.data);
@@ -291,7 +291,7 @@ TEST(RecordStore, ReportsRecordOfDamagedImage) {
               AllOf(HasSubstr(file.string() + " record 4 (picture4.jpg)"), HasSubstr("checksum")));
   const auto flow = start_train_flow(options, {}, open_records(options, folder), 1);
   for (int i = 0; i < 4; ++i) flow->next();
-  EXPECT_GT(flow->report().skipped, 0) << "the others can be used";
+  EXPECT_GT(flow->report().skipped, 0) << "the other images are still usable";
 }
 
 TEST(RecordStore, RejectsOtherVersionsAndFiles) {
@@ -300,7 +300,7 @@ TEST(RecordStore, RejectsOtherVersionsAndFiles) {
   flip_bit(header, 8, 2);
   EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr(header.string()), HasSubstr("version 6 "),
                                              HasSubstr("versions 2 and 3")));
-  // version 1, whose records are in an LMDB file
+  // Version 1 has its records in an LMDB file.
   for (const int bit : {0, 1, 2}) flip_bit(header, 8, bit);
   fs::rename(records_file(packed.folder), packed.folder / "records.mdb");
   EXPECT_THAT(read_all(packed.folder), AllOf(HasSubstr("version 1 "), HasSubstr("pack it again")));
@@ -312,7 +312,7 @@ TEST(RecordStore, RejectsOtherVersionsAndFiles) {
               ThrowsMessage<ConfigError>(HasSubstr("no/store")));
 }
 
-TEST(RecordStore, RejectsOtherClasses) {
+TEST(RecordStore, RejectsUnknownClasses) {
   const Packed packed;
   const auto folder = fs::path(packed.data.root) / "cats";
   pack_records(images_of(packed.data), {"cat"}, folder);
@@ -324,7 +324,7 @@ TEST(RecordStore, RejectsOtherClasses) {
                   AllOf(HasSubstr("test.toml:1:12"), HasSubstr("horse"), HasSubstr("cat, dog"))));
 }
 
-/// Ends the process at a given read.
+/// Kills the process at read number `reads`.
 class Deadly final : public Source<Sample> {
  public:
   Deadly(const Source<Sample>& of, int reads) : of_(of), left_(reads) {}

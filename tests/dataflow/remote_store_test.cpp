@@ -1,4 +1,5 @@
-// Record stores over HTTP and from S3 give the batches of the local folder despite network faults.
+// Record stores over HTTP and from S3 yield the same batches as the local folder, despite network
+// faults.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +37,8 @@ namespace fs = std::filesystem;
 
 constexpr int kBatches = 10;
 
-/// A store in a folder, optionally in shards, and the batches of the files it was packed from.
+/// A store in a folder, optionally in shards, and the digests of batches from the files that were
+/// packed.
 struct Stored {
   TinyCoco files{13};
   fs::path folder = fs::path(files.root) / "store", state = fs::path(files.root) / "state";
@@ -57,8 +59,8 @@ struct Stored {
     data.threads = threads;
     return digests(*start_train_flow(data, {}, train, 1), kBatches);
   }
-  /// Starts a Python program of this folder and waits until it writes STATE/`file`, which means
-  /// that it serves.
+  /// Starts a Python program of tests/dataflow and waits until it is ready, which it shows by
+  /// writing STATE/`file`.
   std::unique_ptr<ChildProcess> serve(const std::string& program, const std::string& file) const {
     auto child =
         std::make_unique<ChildProcess>(fmt::format("exec {} tests/dataflow/{} '{}' '{}'", python(),
@@ -89,7 +91,7 @@ struct Served : Stored {
   }
 };
 
-TEST(RemoteStore, GivesSameBatchesForAnyThreads) {
+TEST(RemoteStore, YieldsSameBatchesForAnyThreadCount) {
   MILLRACE_NEEDS_PYTHON("http.server");
   for (const std::uint64_t shard_bytes : {0, 8192}) {
     const Served store(shard_bytes);
@@ -121,7 +123,7 @@ TEST(RemoteStore, RetriesTemporaryFaults) {
   EXPECT_EQ(store.batches(store.open(store.url, ", timeout = '8 seconds'")), store.expected);
 }
 
-TEST(RemoteStore, FailsIfServerStaysAway) {
+TEST(RemoteStore, FailsIfServerStaysUnavailable) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto short_patience = ", timeout = '1 second'";
@@ -176,7 +178,7 @@ TEST(RemoteStore, RequestsNothingThatIsCached) {
   EXPECT_EQ(store.batches(store.open(store.url, with_cache)), store.expected);
   const auto requests = store.requests();
   for (auto i = before; i < requests.size(); ++i)
-    EXPECT_THAT(requests[i], StartsWith("/header ")) << "may be another one by now";
+    EXPECT_THAT(requests[i], StartsWith("/header ")) << "the header may have changed";
 
   for (const auto& entry : fs::recursive_directory_iterator(cache))
     if (entry.is_regular_file()) std::ofstream(entry.path(), std::ios::app) << "damage";
@@ -225,7 +227,7 @@ TEST(RemoteStore, RejectsUrlsWithCredentials) {
   EXPECT_FALSE(has_credentials("https://host/a@b.tar"));
 }
 
-TEST(RemoteStore, RejectsSlowResponsesAfterTimeout) {
+TEST(RemoteStore, RejectsResponsesSlowerThanTimeout) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Served store;
   const auto size = fs::file_size(records_file(store.folder));
@@ -250,7 +252,7 @@ TEST(RemoteStore, RejectsEndlessHeaders) {
   ASSERT_TRUE(comes_to([&] { return fs::exists(taken) && fs::file_size(taken) > 0; }));
   std::ifstream lines(taken);
   for (std::int64_t bytes = 0; lines >> bytes;)
-    EXPECT_LT(bytes, 16 << 20) << "what the sockets hold, and a little";
+    EXPECT_LT(bytes, 16 << 20) << "the size of socket buffers, and a little more";
 }
 
 TEST(RemoteStore, RejectsUnrequestedBytes) {
@@ -267,13 +269,13 @@ TEST(RemoteStore, RejectsShardsChangedDuringIndexing) {
   const auto remote = Remote::open({});
   const auto open = [&](const std::string& name) { return in_large_pieces(remote->file(name)); };
   const std::vector shards = {store.url + "/000000.tar"};
-  store.fail("other 999 1 99");  // the first range request only finds the size
+  store.fail("other 999 1 99");  // the first range request only determines the size
   EXPECT_THAT(message_of([&] { index_shards(shards, open, store.state / "index"); }),
               AllOf(HasSubstr(shards[0]), HasSubstr("one"), HasSubstr("two")));
   EXPECT_FALSE(fs::exists(store.state / "index"));
 }
 
-/// Two servers of the same folder; `url` of the first redirects to the second.
+/// Two servers of the same folder. The first server, at `url`, redirects to the second.
 struct Redirected : Served {
   fs::path elsewhere = fs::path(files.root) / "elsewhere";
   std::unique_ptr<ChildProcess> second;
@@ -292,7 +294,7 @@ struct Redirected : Served {
   bool has_reached_second() const { return fs::exists(elsewhere / "requests"); }
 };
 
-TEST(RemoteStore, KeepsSignedRequestsFromOtherHosts) {
+TEST(RemoteStore, SendsNoSignedRequestsToOtherHosts) {
   MILLRACE_NEEDS_PYTHON("http.server");
   const Redirected store;
   ::setenv("AWS_ENDPOINT_URL", store.url.c_str(), 1);
@@ -304,12 +306,13 @@ TEST(RemoteStore, KeepsSignedRequestsFromOtherHosts) {
   for (const auto* name :
        {"AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
     ::unsetenv(name);
-  EXPECT_EQ(store.batches(store.open(store.url)), store.expected) << "what is not signed may move";
+  EXPECT_EQ(store.batches(store.open(store.url)), store.expected)
+      << "unsigned requests may be redirected";
 }
 
 TEST(RemoteStore, RejectsRedirectsFromHttpsToHttp) {
   MILLRACE_NEEDS_PYTHON("http.server, ssl");
-  if (!shell("openssl version")) GTEST_SKIP() << "there is no openssl on this machine";
+  if (!shell("openssl version")) GTEST_SKIP() << "openssl is not installed";
   Redirected store;
   ASSERT_TRUE(
       shell(fmt::format("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
@@ -340,8 +343,8 @@ int free_port() {
 
 TEST(RemoteStore, ReadsFromNginx) {
   const std::string nginx = "PATH=$PATH:/usr/sbin nginx";
-  if (!shell(nginx + " -v")) GTEST_SKIP() << "there is no nginx on this machine";
-  if (!shell("openssl version")) GTEST_SKIP() << "there is no openssl on this machine";
+  if (!shell(nginx + " -v")) GTEST_SKIP() << "nginx is not installed";
+  if (!shell("openssl version")) GTEST_SKIP() << "openssl is not installed";
   const Stored store(8192);
   const auto state = store.state.string();
   ASSERT_TRUE(
@@ -372,7 +375,7 @@ http {{ access_log off; client_body_temp_path {0}/b; proxy_temp_path {0}/p; fast
   ::unsetenv("CURL_CA_BUNDLE");
 }
 
-TEST(RemoteStore, ReadsFromSignedS3Store) {
+TEST(RemoteStore, ReadsFromS3WithSignedRequests) {
   MILLRACE_NEEDS_PYTHON("moto.server, boto3, flask");
   const Stored store(8192);
   const auto server = store.serve("s3_store.py", "store");

@@ -1,8 +1,8 @@
-"""An S3 store that checks signatures (moto), with the files of a folder in bucket "shards".
+"""Runs an S3 store that checks signatures (moto), with a folder's files in bucket "shards".
 
 usage: s3_store.py FOLDER STATE
 
-STATE/store gets its endpoint, an access key's id and its secret, a line each.
+Writes its endpoint, an access key's id and the key's secret to STATE/store, one per line.
 """
 
 import json
@@ -13,7 +13,7 @@ import threading
 
 folder, state = map(pathlib.Path, sys.argv[1:])
 files = sorted(file for file in folder.iterdir() if file.is_file())
-# From the call after these on, moto checks who asks.
+# moto checks credentials only after this number of calls, which are made below.
 os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = str(4 + len(files))
 
 import boto3  # noqa: E402

@@ -1,4 +1,4 @@
-// sample.h compiles and works without other headers, so this file is built alone.
+// sample.h compiles and works without other headers. This file is compiled alone to test that.
 #include "millrace/dataflow/detection/sample.h"
 
 #include <gtest/gtest.h>

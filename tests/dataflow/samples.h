@@ -1,4 +1,4 @@
-// Generated and real samples to apply stages to, and helpers for masks.
+// Generated and real samples for tests of stages, and helpers for masks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace millrace::testing {
 
-/// Returns a sample with one box, whose pixels encode their positions.
+/// Returns a sample with one box. The values of each pixel encode the pixel's position.
 inline Sample sample_of(int width, int height, Box box = {1, 2, 3, 4}) {
   Sample sample;
   sample.image_id = 7;
@@ -67,8 +67,8 @@ inline Instances only(const Instances& objects, std::size_t i) {
   return {{objects.boxes[i]}, {objects.classes[i]}, {objects.crowd[i]}, {objects.segmentations[i]}};
 }
 
-/// Expects the invariants of objects after every stage: members of equal length, boxes inside the
-/// image that contain their shapes, no empty shape, run lengths of the image's size.
+/// Expects what holds for objects after every stage: members of equal length, boxes and polygons
+/// inside the image, no empty boxes or shapes, masks of the image's size.
 inline void expect_sound(const Instances& objects, cv::Size image) {
   ASSERT_EQ(objects.classes.size(), objects.size());
   ASSERT_EQ(objects.crowd.size(), objects.size());

@@ -1,5 +1,5 @@
-// Tar shards in WebDataset's layout and TFRecord files give the batches of the folder they were
-// made from.
+// Tar shards in WebDataset's layout and TFRecord files yield the same batches as the folder they
+// were made from.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ std::vector<std::uint64_t> batches(const DataOptions& data, const fs::path& fold
 
 std::unique_ptr<ByteSource> open_local(const std::string& name) { return open_local_file(name); }
 
-TEST(Shards, MatchFilesForAnyThreads) {
+TEST(Shards, MatchFilesForAnyThreadCount) {
   Sharded packed;
   EXPECT_GT(packed.report.shards, 3U);
   EXPECT_EQ(packed.tars().size(), packed.report.shards);
@@ -128,8 +128,8 @@ TEST(Shards, ContainImagesAndAnnotations) {
   EXPECT_EQ(record, kImages);
 }
 
-TEST(Shards, ReadableByTar) {
-  if (!shell("tar --version")) GTEST_SKIP() << "there is no tar on this machine";
+TEST(Shards, AreReadableByTar) {
+  if (!shell("tar --version")) GTEST_SKIP() << "tar is not installed";
   const Sharded packed;
   const auto out = fs::path(packed.data.root) / "out";
   fs::create_directories(out);
@@ -139,7 +139,7 @@ TEST(Shards, ReadableByTar) {
   EXPECT_EQ(nlohmann::json::parse(read_file(out / "000000002.json")).at("image_id"), 102);
 }
 
-TEST(Shards, MatchStoreWhenIndexed) {
+TEST(Shards, MatchStoreIfIndexed) {
   const Sharded packed;
   const auto index = fs::path(packed.data.root) / "index";
   const auto report = index_shards(packed.tars(), open_local, index);
@@ -150,11 +150,11 @@ TEST(Shards, MatchStoreWhenIndexed) {
   EXPECT_EQ(batches(packed.data, index), batches(packed.data, packed.folder));
 }
 
-TEST(Shards, ReadableFromOtherTools) {
-  if (!shell("tar --version")) GTEST_SKIP() << "there is no tar on this machine";
+TEST(Shards, FromOtherToolsAreReadable) {
+  if (!shell("tar --version")) GTEST_SKIP() << "tar is not installed";
   const TinyCoco files(6);
   const auto root = fs::path(files.root), folder = root / "train2017";
-  const std::string deep(120, 'd');  // too long a name for a ustar header
+  const std::string deep(120, 'd');  // too long for a ustar header
   fs::create_directories(folder / deep);
   fs::rename(files.image(1), folder / deep / "one.v1.JPG");  // the key ends at the first dot
   std::ofstream(folder / deep / "one.json")
@@ -165,7 +165,8 @@ TEST(Shards, ReadableFromOtherTools) {
     ASSERT_TRUE(shell("tar --format=" + format + " -cf '" + tar + "' -C '" + folder.string() +
                       "' '" + deep + "' picture0.jpg picture2.jpg notes.txt"));
     const auto report = index_shards(std::vector{tar}, open_local, root / format);
-    EXPECT_EQ(report.images, 2) << "'one' has no image whose name ends in .jpg after the key";
+    EXPECT_EQ(report.images, 2)
+        << "one.v1.JPG is not counted, since its extension after the key is v1.JPG";
     EXPECT_EQ(report.without_annotations, 2);
     const RecordStore store(root / format, {}, std::array{files.root});
     EXPECT_EQ(store[0].encoded.bytes, read_file(files.image(0)));
@@ -173,7 +174,7 @@ TEST(Shards, ReadableFromOtherTools) {
   }
 }
 
-TEST(Shards, IndexManyClassesAndKeysQuickly) {
+TEST(Shards, WithManyClassesAreIndexedQuickly) {
   constexpr int kMany = 200'000;
   const TinyCoco files(2);
   std::string json = R"({"annotations": [)";
@@ -231,7 +232,7 @@ TEST(Shards, ReportDamage) {
   header[3] ^= 1;
   EXPECT_THAT(problem(header), HasSubstr(tar));
   EXPECT_FALSE(fs::exists(index));
-  EXPECT_THAT(message_of([&] { RecordStore{packed.folder}; }), Eq("")) << "of the right length";
+  EXPECT_THAT(message_of([&] { RecordStore{packed.folder}; }), Eq("")) << "the length is right";
 
   auto image = whole;
   image[512 + 200] ^= 1;
@@ -246,7 +247,7 @@ TEST(Shards, ReportDamage) {
               AllOf(HasSubstr(tar), HasSubstr("truncated")));
 }
 
-TEST(Shards, RejectsTarsCutBetweenMembers) {
+TEST(Shards, AreRejectedIfCutBetweenMembers) {
   const Sharded packed;
   const auto tar = packed.tars().front();
   std::vector<std::uint64_t> begins;
@@ -259,7 +260,7 @@ TEST(Shards, RejectsTarsCutBetweenMembers) {
   EXPECT_FALSE(fs::exists(index));
 }
 
-/// Returns a tf.train.Example of TensorFlow's Object Detection API with the objects of a sample.
+/// Returns a tf.train.Example for a sample, as in TensorFlow's Object Detection API.
 std::string tf_example(const Sample& sample) {
   ProtoMessage features;
   const auto add = [&](const std::string& key, int kind, const ProtoMessage& list) {
@@ -308,7 +309,7 @@ TEST(TfRecord, MatchesStandardChecksum) {
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);
 }
 
-TEST(TfRecord, MatchesImagesAndBoxesOfFolder) {
+TEST(TfRecord, MatchesSourceFolder) {
   const TinyCoco files(7);
   const DetectionSource source(open_split(files, files.train), false);
   const auto file = (fs::path(files.root) / "train.tfrecord").string();

@@ -1,5 +1,5 @@
-// Several ranks with small batches consume at each step what one rank with a large batch consumes,
-// and any number of ranks can resume a run of another number.
+// Several ranks with small batches consume the same samples in each step as one rank with a large
+// batch, and a run can be resumed with a different number of ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ Batch pad_to(Batch batch, std::int32_t width, std::int32_t height) {
   return padded;
 }
 
-// numbers with the random numbers drawn for them
+// Numbers, each with the random number drawn for it.
 using Rolls = std::vector<std::pair<std::int64_t, std::uint64_t>>;
 
 /// Starts a flow of numbers with three grouping keys, one of them rare.
@@ -102,7 +102,7 @@ class Together {
 const FlowOptions kEndless{
     .seed = 5, .shuffle = {true}, .epochs = 0, .partial = Partial::wrap, .threads = 2};
 
-TEST(Shares, GivesSameStepsForAnyRanks) {
+TEST(Share, YieldsSameStepsForAnyRankCount) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     auto options = kEndless;
     options.threads = static_cast<int>(ranks);
@@ -120,7 +120,7 @@ TEST(Shares, GivesSameStepsForAnyRanks) {
   }
 }
 
-TEST(Shares, ResumesWithOtherNumberOfRanks) {
+TEST(Share, ResumesWithDifferentRankCount) {
   auto options = kEndless;
   const auto start = [&](std::int64_t rank, std::int64_t ranks) {
     return rolls(options, rank, ranks);
@@ -143,7 +143,7 @@ TEST(Shares, ResumesWithOtherNumberOfRanks) {
   }
 }
 
-TEST(Shares, ResumesWithOtherStepSize) {
+TEST(Share, ResumesWithDifferentStepSize) {
   auto options = kEndless;
   const auto first = rolls(options, 0, 1, 48);
   std::map<std::int64_t, int> seen;
@@ -152,7 +152,7 @@ TEST(Shares, ResumesWithOtherStepSize) {
     for (const auto& roll : item.value) ++seen[roll.first];
     options.start = item.cursor;
   }
-  ASSERT_GT(options.start.pending.size(), 24U) << "some fill smaller groups at once";
+  ASSERT_GT(options.start.pending.size(), 24U) << "some must fill several smaller groups";
   options.epochs = 3;
   const auto rest = rolls(options, 0, 1, 6);
   std::vector<Delivery<Rolls>> items;
@@ -160,7 +160,7 @@ TEST(Shares, ResumesWithOtherStepSize) {
     for (const auto& roll : item->value) ++seen[roll.first];
     items.push_back(std::move(*item));
   }
-  // also from cursors with samples that wait for their group
+  // Also resumes from cursors with samples that wait for their group.
   for (std::size_t k = 0; k + 1 < 12; ++k) {
     options.start = items[k].cursor;
     EXPECT_EQ(rolls(options, 0, 1, 6)->next()->value, items[k + 1].value) << "after step " << k;
@@ -168,7 +168,7 @@ TEST(Shares, ResumesWithOtherStepSize) {
   EXPECT_THAT(seen, AllOf(SizeIs(200), Each(Pair(_, 3))));
 }
 
-TEST(Shares, GivesEachSampleOncePerEpoch) {
+TEST(Share, YieldsEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap})
     for (const auto ranks : kRanks) {
       std::map<std::int64_t, int> seen;
@@ -185,7 +185,7 @@ TEST(Shares, GivesEachSampleOncePerEpoch) {
     }
 }
 
-TEST(Shares, GivesNoBatchBeyondLastGroup) {
+TEST(Share, YieldsNoBatchBeyondLastGroup) {
   const auto start = [](std::int64_t rank) {
     return from(Numbers{10}).group(2).start({.rank = rank, .ranks = 4, .threads = 2});
   };
@@ -195,7 +195,7 @@ TEST(Shares, GivesNoBatchBeyondLastGroup) {
   EXPECT_THAT(drain(*start(3)), ElementsAre(Pair{6, 7}));
 }
 
-TEST(Shares, ReadsEachKeyOnce) {
+TEST(Share, ReadsEachKeyOnce) {
   struct Counted {
     std::shared_ptr<std::atomic<int>> asked = std::make_shared<std::atomic<int>>(0);
     std::int64_t size() const { return 40; }
@@ -211,10 +211,10 @@ TEST(Shares, ReadsEachKeyOnce) {
   EXPECT_THAT(drain(*flow), SizeIs(50));
   EXPECT_EQ(*source.asked, 40);
   EXPECT_THAT(drain(*from(source).group(4).start({})), SizeIs(10));
-  EXPECT_EQ(*source.asked, 40) << "one group needs no keys";
+  EXPECT_EQ(*source.asked, 40) << "a single group needs no keys";
 }
 
-/// A source that cannot give every fifth sample.
+/// A source that cannot read every fifth sample.
 struct Torn {
   std::int64_t size() const { return 20; }
   std::int64_t operator[](std::int64_t index) const {
@@ -223,7 +223,7 @@ struct Torn {
   }
 };
 
-TEST(Shares, LeavesSamplesWithoutKeyToReader) {
+TEST(Share, SkipsSamplesWhoseKeyIsUnavailable) {
   const auto flow =
       from(Torn{}).group_by([](std::int64_t n) { return n % 2; }, 2, 5).start({.max_skipped = 0.2});
   std::multiset<std::int64_t> seen;
@@ -234,7 +234,7 @@ TEST(Shares, LeavesSamplesWithoutKeyToReader) {
                           HasSubstr("leaf 14: torn"), HasSubstr("leaf 19: torn")));
 }
 
-TEST(Shares, ReportsSampleWithInvalidKey) {
+TEST(Share, ReportsSampleWithInvalidKey) {
   const auto flow = from(Numbers{20})
                         .group_by([](std::int64_t n) { return n == 13 ? 7 : 0; }, 2, 4)
                         .start({.threads = 2});
@@ -245,7 +245,7 @@ TEST(Shares, ReportsSampleWithInvalidKey) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Shares, RejectsInvalidRanksAndCursors) {
+TEST(Share, RejectsInvalidRanksAndCursors) {
   const auto start = [](std::int64_t rank, std::int64_t ranks) {
     return from(Numbers{4}).start({.rank = rank, .ranks = ranks});
   };
@@ -258,7 +258,7 @@ TEST(Shares, RejectsInvalidRanksAndCursors) {
                 ThrowsMessage<ConfigError>(HasSubstr("cursor")));
 }
 
-// Lost samples.
+// Samples that are lost.
 
 /// Returns a stage that throws DataError for numbers that `is_lost` selects.
 auto losing(auto is_lost) {
@@ -303,7 +303,7 @@ TEST(LostSamples, ShrinkOnlyTheirBatch) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 54U) << "each at most once an epoch";
 }
 
-TEST(LostSamples, LeaveNoEmptyBatchWhenWrapping) {
+TEST(LostSamples, LeaveNoEmptyBatchIfEpochsWrap) {
   const auto flow = sieved(OnError::skip, 0, 1, 1);
   const Order order(60, {}, kEndless.seed, kEndless.shuffle);
   for (int k = 0; k < 180; ++k) {
@@ -316,7 +316,7 @@ TEST(LostSamples, LeaveNoEmptyBatchWhenWrapping) {
   EXPECT_GE(flow->report().skipped, 18);
 }
 
-TEST(LostSamples, CountOncePerEpoch) {
+TEST(LostSamples, AreCountedOncePerEpoch) {
   for (const auto on_error : {OnError::skip, OnError::replace})
     for (const std::size_t size : {1, 4}) {
       std::atomic<int> met = 0;
@@ -334,15 +334,15 @@ TEST(LostSamples, CountOncePerEpoch) {
       drain(*flow);
       const auto report = flow->report();
       EXPECT_EQ(report.skipped, 3 * 18);
-      EXPECT_GT(met, 3 * 18) << "also in place of others";
+      EXPECT_GT(met, 3 * 18) << "lost samples are also drawn as replacements";
       const auto& reasons = report.skipped_reasons;
       std::set<std::string> numbers;
       for (const auto& reason : reasons) numbers.insert(reason.substr(reason.find("number")));
-      EXPECT_EQ(numbers.size(), reasons.size()) << "each is warned about once";
+      EXPECT_EQ(numbers.size(), reasons.size()) << "each sample must be warned about once";
     }
 }
 
-TEST(LostSamples, CountGroupFailuresOncePerEpoch) {
+TEST(LostSamples, OfFailedGroupsAreCountedOnce) {
   const auto flow = from(Numbers{12})
                         .group(3)
                         .map("pack", tearing([](const auto& group) { return group.back() < 6; }))
@@ -351,7 +351,7 @@ TEST(LostSamples, CountGroupFailuresOncePerEpoch) {
   EXPECT_EQ(flow->report().skipped, 6);
 }
 
-TEST(LostSamples, DropTheirBatchWithoutWrapping) {
+TEST(LostSamples, DropTheirBatchIfEpochsDoNotWrap) {
   const auto flow = from(Numbers{6})
                         .map("lose", losing([](std::int64_t n) { return n == 2 || n == 3; }))
                         .group(2)
@@ -361,10 +361,10 @@ TEST(LostSamples, DropTheirBatchWithoutWrapping) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(LostSamples, ReplaceFailedGroupsWhenWrapping) {
+TEST(LostSamples, ReplaceFailedGroupsIfEpochsWrap) {
   auto options = kEndless;
   options.shuffle = {};
-  // nothing is made far ahead, so the current number of skipped samples is known
+  // Few samples are in flight, so the current number of skipped samples is known.
   options.in_flight = 2;
   options.max_skipped = 1;
   const auto flow = from(Numbers{8})
@@ -376,7 +376,7 @@ TEST(LostSamples, ReplaceFailedGroupsWhenWrapping) {
   EXPECT_EQ(flow->report().skipped, 2);
 }
 
-TEST(LostSamples, ReplacedEquallyForAnyRanks) {
+TEST(LostSamples, AreReplacedEquallyForAnyRankCount) {
   for (const std::int64_t ranks : {2, 4}) {
     const auto start = [](std::int64_t rank, std::int64_t of) {
       return sieved(OnError::replace, rank, of, static_cast<std::size_t>(4 / of));
@@ -386,7 +386,7 @@ TEST(LostSamples, ReplacedEquallyForAnyRanks) {
   }
 }
 
-TEST(LostSamples, FailIfNoneIsUsable) {
+TEST(LostSamples, FailFlowIfAllAreLost) {
   auto options = kEndless;
   options.max_skipped = 1000;
   const auto flow = from(Numbers{9})
@@ -398,7 +398,7 @@ TEST(LostSamples, FailIfNoneIsUsable) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(LostSamples, FailTheirBatch) {
+TEST(LostSamples, FailTheirBatchIfConfigured) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
                           .map("sieve", losing([](std::int64_t n) { return n > 0 && is_ten(n); }))
@@ -429,7 +429,7 @@ TEST(Filter, FillsBatchesIfDirectlyAfterSource) {
   }
 }
 
-TEST(Filter, ShrinksBatchesIfAfterStage) {
+TEST(Filter, ShrinksBatchesIfAfterOtherStage) {
   const auto flow = from(Numbers{12})
                         .map([](std::int64_t n) { return n; })
                         .filter([](std::int64_t n) { return n % 3 != 0; })
@@ -438,7 +438,7 @@ TEST(Filter, ShrinksBatchesIfAfterStage) {
   EXPECT_THAT(drain(*flow), Each(SizeIs(2)));
 }
 
-// Detection.
+// Detection flows.
 
 auto train_flows(const DataOptions& options, const Cursor& start = {}) {
   return [options, start, split = open_split(options, options.train)](std::int64_t rank,
@@ -449,7 +449,7 @@ auto train_flows(const DataOptions& options, const Cursor& start = {}) {
   };
 }
 
-TEST(TrainFlow, GivesSameStepsForAnyRanks) {
+TEST(TrainFlow, YieldsSameStepsForAnyRankCount) {
   TinyCoco options(50);
   options.batch_size = kStep;
   const auto start = train_flows(options);
@@ -469,7 +469,7 @@ TEST(TrainFlow, GivesSameStepsForAnyRanks) {
   }
 }
 
-TEST(TrainFlow, MatchesPhotoStepsForAnyRanks) {
+TEST(TrainFlow, YieldsSamePhotosForAnyRankCount) {
   MILLRACE_NEEDS_DATA("coco_mini");
   auto options = coco_mini({120, 200}, 300);
   options.batch_size = 4;
@@ -482,7 +482,7 @@ TEST(TrainFlow, MatchesPhotoStepsForAnyRanks) {
   }
 }
 
-TEST(TrainFlow, SkipsBrokenPhotosForAnyRanks) {
+TEST(TrainFlow, SkipsBrokenPhotosForAnyRankCount) {
   TinyCoco options(24);
   std::filesystem::resize_file(options.image(3), std::filesystem::file_size(options.image(3)) / 2);
   std::ofstream(options.image(11)) << "no JPEG";
@@ -505,13 +505,13 @@ TEST(TrainFlow, SkipsBrokenPhotosForAnyRanks) {
     }
     ASSERT_LE(cursor.next, 23);
     EXPECT_FALSE(seen.contains(103) || seen.contains(111));
-    // in batches of one, the sample that replaces a lost one appears twice
+    // With batches of one image, an image that replaces a lost one appears twice.
     if (ranks == 4) continue;
     for (const auto& [id, times] : seen) EXPECT_EQ(times, 1) << id << " of " << ranks << " ranks";
   }
 }
 
-TEST(EvalFlow, CoversEachImageOnceOverRanks) {
+TEST(EvalFlow, CoversEachImageOnceAcrossRanks) {
   TinyCoco options(23);
   std::ofstream(options.image(5)) << "no JPEG";
   const auto split = open_split(options, options.val);

@@ -1,4 +1,4 @@
-// Images packed at the size that training needs: what changes and what stays.
+// Images packed at the size that training needs: what changes and what is kept.
 #include "millrace/dataflow/store/smaller_images.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using namespace testing;
 
 namespace fs = std::filesystem;
 
-constexpr int kSide = 45;  // TinyCoco's images are 30 to 70 pixels
+constexpr int kSide = 45;  // TinyCoco's images are 30 to 70 pixels wide and high
 
 struct Small {
   TinyCoco files{12};
@@ -41,7 +41,7 @@ struct Small {
 
 bool is_small(const Sample& sample) { return std::max(sample.width, sample.height) <= kSide; }
 
-TEST(SmallerImages, KeepsBytesOfSmallImages) {
+TEST(SmallerImages, LeaveSmallImagesUnchanged) {
   const Small packed({.max_side = kSide});
   const RecordStore store(packed.folder);
   int kept = 0;
@@ -56,13 +56,13 @@ TEST(SmallerImages, KeepsBytesOfSmallImages) {
   EXPECT_EQ(packed.report.unreadable, 0);
 }
 
-TEST(SmallerImages, MatchesPlainStoreForLargeSide) {
+TEST(SmallerImages, MatchPlainStoreForLargeSide) {
   const Small plain(SmallerImages{}), large({.max_side = 70});
   EXPECT_EQ(read_file(records_file(large.folder)), read_file(records_file(plain.folder)));
   EXPECT_EQ(large.report.smaller, 0);
 }
 
-TEST(SmallerImages, FitSideWithObjects) {
+TEST(SmallerImages, FitMaxSideWithObjects) {
   const Small packed({.max_side = kSide});
   const RecordStore store(packed.folder);
   for (std::int64_t i = 0; i < store.size(); ++i) {
@@ -104,13 +104,13 @@ TEST(SmallerImages, LookLikeOriginal) {
   }
 }
 
-TEST(SmallerImages, GiveSameBytesForAnyThreads) {
+TEST(SmallerImages, AreIdenticalForAnyThreadCount) {
   const Small one({.max_side = kSide}, 1), eight({.max_side = kSide}, 8);
   EXPECT_EQ(read_file(records_file(one.folder)), read_file(records_file(eight.folder)));
   EXPECT_EQ(read_file(header_file(one.folder)), read_file(header_file(eight.folder)));
 }
 
-TEST(SmallerImages, ShrinkWithLowerQuality) {
+TEST(SmallerImages, TakeFewerBytesAtLowerQuality) {
   const Small low({.max_side = kSide, .quality = 30}), high({.max_side = kSide, .quality = 98});
   EXPECT_LT(low.report.bytes_after, high.report.bytes_after);
 }

@@ -74,7 +74,7 @@ TEST(IouCrop, KeepsObjectsCentredInWindow) {
   EXPECT_GT(cut, 100);
 }
 
-TEST(IouCrop, KeepsImageWithoutObjectsOrIou) {
+TEST(IouCrop, KeepsImageIfNoCropFits) {
   Rng rng{1};
   auto empty = sample_of(60, 40);
   empty.objects = {};

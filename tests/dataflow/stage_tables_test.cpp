@@ -1,4 +1,4 @@
-// Tables of stages: the options they take from [data], and the rules between stages.
+// Stage tables: the options that they inherit from [data], and rules that concern several stages.
 #include "millrace/dataflow/stage_tables.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ std::vector<std::string> texts(const std::vector<Config>& tables) {
   return all;
 }
 
-TEST(StageTables, FollowExistingKeys) {
+TEST(StageTables, InheritFromExistingKeys) {
   const auto followed = [](const auto& registry) {
     std::size_t count = 0;
     for (const auto& [name, entry] : registry.entries())
@@ -39,12 +39,12 @@ TEST(StageTables, FollowExistingKeys) {
   EXPECT_THROW(data_value("data.nothing", {}), Error);
 }
 
-TEST(StageTables, KeepCompleteTablesButFollowData) {
+TEST(StageTables, UpdateInheritedOptionsOnly) {
   DataOptions data;
   const auto tables = complete_stages(data, {});
   EXPECT_EQ(tables.size(), 6U);
   EXPECT_EQ(texts(complete_stages(data, tables)), texts(tables));
-  std::vector<Config> again;  // read from text that leaves the inherited options to [data]
+  std::vector<Config> again;  // read from TOML without the inherited options
   for (const auto& table : tables) again.push_back(parse_config(to_toml(table), "again.toml"));
   again = complete_stages(data, again);
   for (std::size_t i = 0; i < tables.size(); ++i) EXPECT_EQ(to_toml(again[i]), to_toml(tables[i]));
@@ -54,7 +54,7 @@ TEST(StageTables, KeepCompleteTablesButFollowData) {
   EXPECT_EQ(texts(complete_stages(data, tables)), texts(complete_stages(data, {})));
 }
 
-TEST(StageTables, KeepGivenValues) {
+TEST(StageTables, KeepExplicitValues) {
   DataOptions data;
   data.flip = 0.25;
   const auto tables = complete_stages(
@@ -100,7 +100,7 @@ TEST(StageTables, RejectTooSmallPadShapes) {
   EXPECT_EQ(complaint(wide, pipeline(resize + "{ type = 'zoom_out', probability = 0 }, ")), "");
 }
 
-/// Returns the types of the stages that a text of [[data.stages]] declares, in order.
+/// Returns the types of the stages that this TOML of [[data.stages]] declares, in order.
 std::vector<std::string> types_of(const std::string& toml) {
   const auto config = parse_config(toml, "a.toml");
   std::vector<std::string> types;
@@ -110,7 +110,7 @@ std::vector<std::string> types_of(const std::string& toml) {
   return types;
 }
 
-TEST(StageTables, SplicesStagesIntoDefaultList) {
+TEST(StageTables, InsertStagesIntoDefaultList) {
   EXPECT_THAT(types_of("[[stages]]\ntype = 'random_crop'\nafter = 'decode'\n"
                        "[[stages]]\ntype = 'affine'\nafter = 'decode'\n"
                        "[[stages]]\ntype = 'hsv_shift'\nbefore = 'affine'\n"
@@ -119,13 +119,13 @@ TEST(StageTables, SplicesStagesIntoDefaultList) {
                           "resize_shortest_edge", "group_by_aspect_ratio", "pad", "dump"));
 }
 
-TEST(StageTables, SplicesStagesIntoGivenList) {
+TEST(StageTables, InsertStagesIntoGivenList) {
   EXPECT_THAT(types_of("stages = [{ type = 'affine', before = 'pad' }, { type = 'read' }, "
                        "{ type = 'decode' }, { type = 'pad' }]"),
               ElementsAre("read", "decode", "affine", "pad"));
 }
 
-TEST(StageTables, RejectsInvalidPlaces) {
+TEST(StageTables, RejectInvalidPositions) {
   const auto complaint = [](const std::string& place) {
     return message_of<ConfigError>(
         [&] { types_of("[[stages]]\ntype = 'affine'\n" + place + "\n"); });

@@ -109,7 +109,7 @@ TEST(ResizeShortestEdge, MatchesDetectron2Style) {
   EXPECT_EQ(sampled.image.resampling(), Resampling::opencv);
 }
 
-TEST(ResizeShortestEdge, MakesSquaresOfAnyShape) {
+TEST(ResizeShortestEdge, MakesSquaresFromAnyShape) {
   Rng rng{1};
   const ResizeShortestEdge stage{.short_side = {40}, .max_side = 30, .style = ResizeStyle::square};
   const auto sample = stage(sample_of(80, 20, {4, 2, 8, 6}), rng);
@@ -149,7 +149,8 @@ TEST(GroupByAspectRatio, CountsBoundsBelowRatio) {
   EXPECT_EQ(one(sample_of(40, 20)), 0U);
 }
 
-/// Returns the padding of images whose shorter side is 1, each padded to the largest of its group.
+/// Returns the padded area if images are scaled to a shorter side of 1 and each image is padded to
+/// the largest width and height in its group.
 double padding(const std::vector<cv::Size>& shapes, const std::vector<double>& bounds) {
   struct Group {
     double width = 0, height = 0, images = 0, area = 0;
@@ -193,7 +194,7 @@ TEST(RatioBounds, MinimisePadding) {
   }
 }
 
-TEST(RatioBounds, EmptyForOneGroupOrShape) {
+TEST(RatioBounds, AreEmptyForOneGroupOrShape) {
   Rng rng{5};
   EXPECT_TRUE(ratio_bounds(random_shapes(rng, 30), 1).empty());
   EXPECT_TRUE(ratio_bounds(std::vector(30, cv::Size(640, 480)), 4).empty());
@@ -242,10 +243,10 @@ TEST(Filter, PassesLargeImagesWithEnoughObjects) {
   EXPECT_FALSE((Filter{.min_objects = 2}(sample)));
   EXPECT_FALSE((Filter{.min_objects = 1, .min_object_side = 4.5}(sample)));
   sample.objects.crowd[0] = 1;
-  EXPECT_FALSE((Filter{.min_objects = 1}(sample))) << "a crowd is no object";
+  EXPECT_FALSE((Filter{.min_objects = 1}(sample))) << "a crowd does not count";
 }
 
-TEST(Pad, PlacesSamplesInCornerOfZeros) {
+TEST(Pad, PadsImagesWithZeros) {
   const Pad pad{.divisor = 8};
   { std::memset(batch_memory().acquire(1).get(), 77, 1); }  // fills the buffer that is reused below
   const auto batch = pad({sample_of(9, 5), sample_of(3, 12)});

@@ -1,4 +1,4 @@
-// Training data for tests, small pictures or real photos, and helpers for batches.
+// Training data for tests (small generated images or real photos), and helpers for batches.
 #pragma once
 
 #include <filesystem>
@@ -28,8 +28,8 @@ inline const bool opencv_is_prepared = [] {
 }();
 
 /// Options of a generated data set: `count` JPEGs of several sizes under `train2017` with
-/// annotations. Each image has a polygon and every third one a crowd; the categories "cat" and
-/// "dog" alternate; the last image has no object.
+/// annotations. Each image has an object with a polygon, and every third image also a crowd; the
+/// categories "cat" and "dog" alternate; the last image has no object.
 class TinyCoco : public DataOptions {
  public:
   explicit TinyCoco(int count) {
@@ -89,7 +89,8 @@ class TinyCoco : public DataOptions {
   nlohmann::json json_;
 };
 
-/// Returns options of the real photos of coco_mini at these sizes; see MILLRACE_NEEDS_DATA.
+/// Returns options for the real photos of coco_mini, resized to these sizes. The test must use
+/// MILLRACE_NEEDS_DATA.
 inline DataOptions coco_mini(Options::Ints short_side = {200, 320}, std::int64_t max_side = 533) {
   DataOptions options;
   options.root = (data_folder() / "coco_mini").string();
@@ -107,7 +108,7 @@ inline std::unique_ptr<DataFlow<Batch>> train_flow(const DataOptions& options,
   return start_train_flow(options, stages, open_train_data(options, {}), seed, share, start);
 }
 
-/// Returns the tables of a TOML list: "stages = [ { type = 'read' }, ... ]".
+/// Parses a TOML list, "stages = [ { type = 'read' }, ... ]", and returns its tables.
 inline std::vector<Config> tables_of(const std::string& toml) {
   return std::get<Config::Array>(parse_config(toml, "test.toml").table().front().second.data);
 }
@@ -118,7 +119,7 @@ inline std::vector<Config> pipeline(const std::string& middle, const std::string
   return tables_of("stages = [ { type = 'read' }, { type = 'decode' }, " + middle +
                    "{ type = 'group_by_aspect_ratio' }, { type = 'pad' }" + last + " ]");
 }
-/// The middle part of the default list.
+/// The middle stages of the default list.
 inline const std::string kFlipAndResize = "{ type = 'flip' }, { type = 'resize_shortest_edge' }, ";
 
 /// Returns the digests of the next `count` batches.

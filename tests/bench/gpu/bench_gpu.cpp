@@ -1,6 +1,6 @@
-// bench_gpu: speed of the device (matrix products, copies, small kernels), backbone and FPN queued
-// op by op and as one graph, and the time of a training step by part. Prints one JSON object of
-// tables; tests/bench/gpu/gpu.py shows them beside the speed of trainings.
+// bench_gpu: speed of the device (matrix products, copies, small kernels), backbone and FPN
+// launched op by op and as one graph, and the time of a training step by part. Prints one JSON
+// object of tables; tests/bench/gpu/gpu.py shows them together with training speeds.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
@@ -20,8 +20,8 @@
 namespace millrace::testing {
 namespace {
 
-/// Measures products of two square matrices, in units of 10^12 operations per second. Zeros would
-/// be faster.
+/// Returns the speed of products of two square matrices, in 10^12 operations per second. The values
+/// are random, since products of zeros are faster.
 double matmul_tflops(at::Device device, at::ScalarType type, std::int64_t side) {
   const auto a = at::randn({side, side}).to(device, type);
   constexpr int kTimes = 10;
@@ -66,7 +66,7 @@ void measure_copies(Tables& tables) {
   add("device to the device", there, again);
 }
 
-/// Measures the seconds that the host needs to queue a nearly empty kernel.
+/// Measures the time that the host needs to launch a nearly empty kernel.
 void measure_launch(Tables& tables) {
   const auto device = tested().device;
   const int times = tested().small ? 10 : 5000;
@@ -81,7 +81,7 @@ void measure_launch(Tables& tables) {
                                      {"done, us each", 1e6 * seconds_since(began) / times}});
 }
 
-/// Returns the seconds per call of several calls, until the device has finished.
+/// Returns the mean seconds per call of `work`, including the time until the device has finished.
 double wall_s(at::Device device, int times, const std::function<void()>& work) {
   work();
   wait_for(device);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The speed of a GPU, and how fast trainings of Mask R-CNN R50-FPN at 800/1333 run on it.
+"""Measures the speed of a GPU and of training Mask R-CNN R50-FPN at 800/1333 on it.
 
     tests/bench/gpu/gpu.py BIN [--only PART]... [--data DIR] [--small] [--device D --plugin FILE]
 
@@ -8,8 +8,8 @@ BIN is the folder of the programs, build/release/bin. The parts:
     device       matrix products, copies, small kernels, backbone and FPN as one graph, and where a
                  step's time goes (bench_gpu); the timeline is build/bench/gpu-trace.json
     model        `trainer bench model` in bf16, tf32 and fp32 with batches in memory
-    flow         `trainer bench dataflow` and a training that reads and decodes images, of --data (a
-                 data set in COCO's layout) or the sample data set
+    flow         `trainer bench dataflow` and training that reads and decodes images of --data (a
+                 data set in COCO's layout) or of the sample data set
     torchvision  the same step in torchvision, eager and compiled, if python3 has it
 
 Weights are random: pixels close to 0 keep proposals at their anchors, and a low threshold makes
@@ -36,7 +36,7 @@ def text(value):
 
 
 def table(title, rows):
-    """Prints rows, each column -> value."""
+    """Prints a table; each row is column -> value."""
     if rows:
         name = "gpu-" + "".join(c if c.isalnum() else "-" for c in title.lower())
         show(name, title, list(rows[0]), [[text(value) for value in row.values()] for row in rows])
@@ -52,7 +52,9 @@ class Measuring:
         self.failed = []
 
     def answer(self, what, command):
-        """The JSON that a command ends with; None, and a message, if it fails."""
+        """Returns the JSON in the last line of a command; if it fails, prints a message and returns
+        None.
+        """
         found, used = run(command)
         if found is None:
             self.failed.append(what)
@@ -60,7 +62,7 @@ class Measuring:
         return found
 
     def recipe(self, name, more):
-        """A file: R50-FPN at 800/1333, or a small one."""
+        """Writes a configuration, R50-FPN at 800/1333 or a small network; returns its path."""
         short, longest = (96, 160) if self.small else (800, 1333)
         narrow = """batch_size_per_image = 32
 [model.backbone]
@@ -150,7 +152,7 @@ height = {height}
                            *[w for s in sets for w in ("--set", s)]])
         if out is None:
             self.failed.append("flow")
-            return print(f"the training failed: {used}", file=sys.stderr)
+            return print(f"training failed: {used}", file=sys.stderr)
         lines = (self.folder / "runs/flow-1/metrics.jsonl").read_text().splitlines()
         last = [json.loads(line) for line in lines if "time/images_per_s" in line][-1]
         table("Training with the real flow, bf16", [{

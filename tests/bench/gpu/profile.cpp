@@ -1,4 +1,4 @@
-// Profile of a training step: the kernels of the device and the calls of the host, as recorded by
+// Profiles a training step: the kernels on the device and the calls on the host, as recorded by
 // libtorch's profiler (Kineto).
 #include <fmt/format.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
@@ -36,7 +36,7 @@ using Uses = std::map<std::string, Use>;
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != name.npos; }
 
-/// Returns the purpose of a kernel, by the first entry that matches a part of its name.
+/// Returns the kind of a kernel: the first entry that matches a part of its name.
 std::string kind_of_kernel(std::string_view name) {
   static const std::vector<std::pair<const char*, std::vector<std::string_view>>> kinds = {
       {"copies", {"Memcpy", "Memset"}},
@@ -66,7 +66,7 @@ double covered_s(std::vector<std::pair<std::uint64_t, std::uint64_t>> spans) {
   return static_cast<double>(sum) / 1e9;
 }
 
-/// Records the last steps of a short training.
+/// Profiles the last steps of a short training run.
 class ProfileSteps final : public Callback {
  public:
   ProfileSteps(std::int64_t first, std::int64_t last, std::set<ActivityType> what)
@@ -108,7 +108,7 @@ void add_uses(Tables& tables, const std::string& table, const Uses& uses, double
                              {"calls a step", static_cast<double>(use.calls) / steps}});
 }
 
-/// Returns the kind of a CUDA call of the host.
+/// Returns the kind of a CUDA call on the host; empty if it is not a CUDA call.
 std::string call_of_host(std::string_view name) {
   if (has(name, "Synchronize")) return "waits";
   if (has(name, "Launch")) return "launches";

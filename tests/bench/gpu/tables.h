@@ -9,9 +9,10 @@ namespace millrace::testing {
 /// {title: [{column: value}]}. All rows of a table have the same columns.
 using Tables = nlohmann::ordered_json;
 
-/// Measures how a training step of `recipe` (a file) on the tested device spends its time, with
-/// libtorch's profiler: kernels, copies, calls and waits of the host. Writes the timeline to the
-/// file `trace`; empty = no timeline. Throws Error if the profiler records no kernel of a GPU.
+/// Measures with libtorch's profiler how a training step of the configuration file `recipe` spends
+/// its time on the tested device: kernels, copies, and calls and waits of the host. Writes the
+/// timeline to the file `trace`; empty = no timeline. Throws Error if no kernel of a GPU is
+/// recorded.
 void profile_step(Tables& tables, const std::string& recipe, const std::string& trace);
 
 }  // namespace millrace::testing

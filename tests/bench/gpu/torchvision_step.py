@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Training steps of torchvision's Mask R-CNN R50-FPN on made-up images, for gpu.py.
+"""Times training steps of torchvision's Mask R-CNN R50-FPN on generated images, for gpu.py.
 
     torchvision_step.py [--mode eager|compiled] [--batch 8] [--precision bf16] [--device cuda]
 
 Prints one JSON object: step_s (median), images_per_s, peak_gib. Images are 800 x 1333 with 8
-objects each, on the device before the clock starts; stem and C2 are frozen, SGD with momentum,
-channels last, autocast, pixels next to 0 and the foreground threshold of gpu.py: what `trainer
-bench model` measures there. "compiled" gives the backbone with its FPN and the heads, whose shapes
-repeat, to torch.compile; the rest of the model decides on the host and stays eager.
+objects each, and are on the device before the clock starts. Stem and C2 are frozen; SGD with
+momentum, channels last, autocast, pixels close to 0 and the foreground threshold are as in gpu.py's
+measurement of `trainer bench model`. "compiled" compiles the backbone with its FPN and the heads,
+whose shapes repeat; the rest of the model has control flow on the host and stays eager.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def arguments():
 
 
 def made_up(a):
-    """(images, targets): noise with rectangles as objects."""
+    """Returns (images, targets): noise with rectangles as objects."""
     generator = torch.Generator().manual_seed(1)
     images, targets = [], []
     for _ in range(a.batch):

@@ -1,5 +1,5 @@
-// Runs the same training with several numbers of ranks on this machine by mpirun, and compares with
-// the prediction of the model of docs/scaling.md from the first run:
+// Trains with several numbers of ranks on this machine with mpirun, and compares each run with the
+// prediction from the first run by the model of docs/scaling.md:
 //
 //   bench_scaled_runs CONFIG --ranks 1,2,4 [--weak] [--json]
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ std::int64_t images_of_rank(const Arguments& arguments, std::int64_t batch_size,
   if (arguments.weak) return batch_size;
   if (batch_size % ranks != 0)
     throw ConfigError(
-        fmt::format("data.batch_size = {} cannot be divided among {} ranks; set "
-                    "another (--set data.batch_size=N) or keep it (--weak)",
+        fmt::format("data.batch_size = {} is not divisible by {} ranks; set "
+                    "another (--set data.batch_size=N) or keep it per rank (--weak)",
                     batch_size, ranks));
   return batch_size / ranks;
 }
@@ -83,10 +83,10 @@ ScaledRun train(const Arguments& arguments, const fs::path& runs, int ranks, std
   log_info("{} of {}", counted(ranks, "rank"), counted(images, "image"));
   if (std::system((quoted(words) + " >" + quoted({log.string()}) + " 2>&1").c_str()) != 0)
     throw Error(
-        fmt::format("the training with {} failed:\n{}", counted(ranks, "rank"), read_file(log)));
+        fmt::format("training with {} failed:\n{}", counted(ranks, "rank"), read_file(log)));
   for (const auto& entry : fs::directory_iterator(output))
     return measured(report::read_run_files(entry.path()), ranks, images_per_step, kWarmUp);
-  throw Error(output.string() + ": run folder of the training not found");
+  throw Error(output.string() + ": run folder not found");
 }
 
 struct Row {
@@ -146,7 +146,7 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
       4.0 *
       static_cast<double>(session.make_detector(data.classes)->parameters().trainable_count());
   const int most = arguments.ranks.back();
-  // Equal for every number of ranks; otherwise a single rank would have all cores.
+  // Equal for every number of ranks, so that a single rank does not use all cores.
   const auto threads = recipe.train.threads > 0 ? static_cast<int>(recipe.train.threads)
                                                 : std::max(1, static_cast<int>(parts.cores) / most);
   parts.threads = threads;
@@ -168,7 +168,7 @@ std::vector<Row> measure(const Arguments& arguments, const fs::path& runs, Scali
 int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{
-      "Runs a training with several numbers of ranks by mpirun, and compares with the cost model."};
+      "Trains with several numbers of ranks with mpirun, and compares with the cost model."};
   app.add_option("CONFIG", arguments.config)->required();
   app.add_option("--set", arguments.settings, "setting of the configuration")
       ->allow_extra_args(false)
@@ -177,10 +177,10 @@ int run(int argc, char** argv) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
-  app.add_option("--steps", arguments.steps, "number of measured steps, after three for warm-up")
+  app.add_option("--steps", arguments.steps, "number of measured steps, after three warm-up steps")
       ->check(CLI::PositiveNumber);
   app.add_flag("--weak", arguments.weak,
-               "keep the images per rank constant instead of those per step");
+               "keep the images per rank constant instead of the images per step");
   app.add_option("--link-gbs", arguments.link_gbs, "predicted bandwidth between ranks, in GB/s");
   app.add_option("--link-us", arguments.link_us,
                  "predicted latency between ranks, in microseconds");

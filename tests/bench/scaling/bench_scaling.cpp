@@ -1,11 +1,11 @@
-// Predicts training on 1 to 512 GPUs from measured parts: docs/scaling.md.
+// Predicts the speed of training on 1 to 512 GPUs from measured times: docs/scaling.md.
 //
 //   bench_scaling                     compares the model with published results and prints a table
 //                                     for a machine
-//   bench_scaling --image-ms 30 ...   prints the same table for other parts
-//   bench_scaling --gradients CONFIG  prints the parts of a configuration's model that need no GPU:
-//                                     bytes of the gradients, and when they are ready in the
-//                                     backward pass of a step on this machine
+//   bench_scaling --image-ms 30 ...   prints the same table for other values
+//   bench_scaling --gradients CONFIG  prints what can be measured without a GPU: the bytes of a
+//                                     model's gradients, and when they are ready in the backward
+//                                     pass of a step on this machine
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -86,8 +86,8 @@ void print(const Parts& parts) {
   }
 }
 
-/// Prints the gradients of one step. Names are cut after the third dot, so that the table stays
-/// readable.
+/// Prints the gradients of one step. Gradients whose names are equal up to the third dot share a
+/// row, so that the table stays readable.
 void print_gradients(const std::string& file, const std::vector<std::string>& settings) {
   const Session session(resolve(load_config(file, settings)));
   const auto& recipe = session.recipe();
@@ -151,17 +151,18 @@ int run(int argc, char** argv) {
   const auto add = [&](const char* name, auto& value, const char* doc) {
     app.add_option(name, value, doc)->capture_default_str()->check(CLI::NonNegativeNumber);
   };
-  add("--image-ms", parts.image_ms, "time of an image, forward and backward");
-  add("--fixed-ms", parts.fixed_ms, "time of a step that does not depend on its batch");
+  add("--image-ms", parts.image_ms, "time of an image, forward and backward, in ms");
+  add("--fixed-ms", parts.fixed_ms, "time of a step that does not depend on the batch size, in ms");
   add("--spread", parts.spread, "standard deviation of an image's time, as a fraction of it");
-  add("--images", parts.images, "a GPU");
+  add("--images", parts.images, "images per GPU and step");
   add("--gpus-per-node", parts.gpus_per_node, "number of GPUs per node");
   add("--within-gbs", parts.within_gbs, "bus bandwidth within a node, GB/s");
-  add("--within-us", parts.within_us, "latency of a hop within a node");
+  add("--within-us", parts.within_us, "latency of a hop within a node, in microseconds");
   add("--between-gbs", parts.between_gbs, "bandwidth of a node's network, GB/s");
-  add("--between-us", parts.between_us, "latency of a hop between nodes");
-  add("--bucket-mb", parts.bucket_mb, "size of a gradient bucket");
-  add("--gradient-bytes", parts.gradient_bytes, "a value: 4 fp32, 2 fp16 or bf16");
+  add("--between-us", parts.between_us, "latency of a hop between nodes, in microseconds");
+  add("--bucket-mb", parts.bucket_mb, "size of a gradient bucket, MB");
+  add("--gradient-bytes", parts.gradient_bytes,
+      "bytes per gradient value: 4 = fp32, 2 = fp16 or bf16");
   add("--server-cores", parts.server.cores, "number of cores of a data server");
   add("--images-per-core", parts.server.images_per_core_s,
       "images per second and core (trainer bench dataflow)");

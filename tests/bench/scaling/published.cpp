@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kTrainImages = 117266;  // images of COCO train2017 with objects
 
-/// A measurement at one number of GPUs.
+/// A measured step time for one number of GPUs.
 struct Point {
   int gpus = 0;
   double images = 0;  // per GPU
@@ -21,7 +21,8 @@ struct System {
   std::vector<Gradient> buckets;
 };
 
-/// Returns all gradients in fp16 as one bucket, summed after the backward pass, as in MLPerf.
+/// Returns all gradients in fp16 as one bucket that is all-reduced after the backward pass, as in
+/// MLPerf.
 std::vector<Gradient> one_bucket() {
   double bytes = 0;
   for (const auto& gradient : mask_rcnn_gradients()) bytes += gradient.bytes / 2;
@@ -54,7 +55,7 @@ double fitted_image_s(const System& system, double spread, const Point& at) {
   return solve([&](double s) { return predicted_step_s(system, s, spread, at); }, at.step_s, 0, 10);
 }
 
-/// The first point gives the time per image; the others are predicted.
+/// Fits the time per image to the first point and predicts the other points.
 void add(const System& system, const std::vector<Point>& points, std::vector<Comparison>& all) {
   const double spread = fitted_spread();
   const double image_s = fitted_image_s(system, spread, points[0]);
@@ -63,8 +64,8 @@ void add(const System& system, const std::vector<Point>& points, std::vector<Com
                    predicted_step_s(system, image_s, spread, at), &at == &points[0]});
 }
 
-/// Returns the step time from the hours of 12 and of 24 epochs; time outside the epochs cancels
-/// out.
+/// Returns the step time, from the hours that 12 and 24 epochs took. The time outside the epochs
+/// cancels out.
 double aws_step_s(int gpus, double hours_of_12, double hours_of_24) {
   return (hours_of_24 - hours_of_12) * 3600 / 12 / (kTrainImages / (4 * gpus));
 }
@@ -134,7 +135,7 @@ std::vector<Comparison> published_trainings() {
     double images_per_step, images_per_s, epochs, evaluation_s, minutes;
   };
   std::vector<Comparison> all;
-  // Only the last evaluation extends the training; the others run in parallel.
+  // Only the last evaluation extends a run; the other evaluations run in parallel.
   for (const auto& run :
        std::initializer_list<Run>{{"MLPerf v1.1, 8 A100", 96, 597, 14, 18.0, 46.2},
                                   {"MLPerf v2.1, 8 A100", 96, 686, 14, 15.5, 40.1},
@@ -149,8 +150,8 @@ std::vector<Comparison> published_trainings() {
                                .images_per_step = run.images_per_step,
                                .step_s = run.images_per_step / run.images_per_s,
                                .other_s = run.evaluation_s})});
-  // Time for start, evaluations and checkpoints in AWS's runs: that of 8 GPUs is used for any
-  // number.
+  // Time for start, evaluations and checkpoints in AWS's runs: the value for 8 GPUs is used for any
+  // number of GPUs.
   const Point node{8, 4, aws_step_s(8, 5.09, 9.78)};
   const double spread = fitted_spread(), image_s = fitted_image_s(v100(), spread, node);
   const double other_s = (2 * 5.09 - 9.78) * 3600;

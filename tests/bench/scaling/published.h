@@ -21,23 +21,24 @@ struct Comparison {
 /// as measured by `bench_scaling --gradients CONFIG`.
 std::vector<Gradient> mask_rcnn_gradients();
 
-/// Returns the spread of the time per image, fitted to two of the H100 values; the only constant
-/// that all systems share.
+/// Returns the spread of the time per image, fitted to two of the H100 values. It is the only
+/// constant that all systems share.
 double fitted_spread();
 
-/// Networks of nodes of eight GPUs: MLPerf's DGX machines and AWS's p3dn.
+/// Networks of nodes with eight GPUs: MLPerf's DGX machines and AWS's p3dn.
 Network dgx_h100();
 Network dgx_a100();
 Network p3dn();
 
-/// Returns the fitted step of MLPerf's H100.
+/// Returns the compute time that is fitted to MLPerf's H100 results.
 Compute mlperf_h100();
 
-/// Returns the seconds of a step on more GPUs than the fit uses.
+/// Returns the seconds of a step for several numbers of GPUs. Values that were not fitted are
+/// predicted.
 std::vector<Comparison> published_steps();
 /// Returns the seconds of a step on 8 GPUs, predicted from the published speed of one GPU.
 std::vector<Comparison> published_first_nodes();
-/// Returns the seconds of whole trainings, predicted from their steps.
+/// Returns the seconds of whole training runs, predicted from their step times.
 std::vector<Comparison> published_trainings();
 
 }  // namespace millrace::scaling

@@ -62,8 +62,8 @@ ScaledRun measured(const report::RunFiles& run, int ranks, std::int64_t images_p
   result.cpu_s = (all_cpu_s - ranks * part(run, "start", "cpu_s")) / steps;
   return result;
 } catch (const nlohmann::json::exception& problem) {
-  throw Error(fmt::format("{}: durations of steps not found in the record ({})",
-                          run.folder.string(), problem.what()));
+  throw Error(fmt::format("{}: step times not found in the record ({})", run.folder.string(),
+                          problem.what()));
 }
 
 double efficiency(const ScaledRun& run, const ScaledRun& first) {

@@ -1,4 +1,4 @@
-// Measured trainings with several numbers of ranks, and the predictions of scaling_model.h for
+// Measured training runs with several numbers of ranks, and the predictions of scaling_model.h for
 // them.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace millrace::scaling {
 
-/// Time of a step by part, as means over the measured steps, in seconds and fractions of the time.
+/// Time of a step by part: means over the measured steps, in seconds or as fractions of the step.
 struct ScaledRun {
   int ranks = 1;
   std::int64_t images_per_step = 0;  // over all ranks
@@ -25,8 +25,8 @@ struct ScaledRun {
   double images_per_s() const { return static_cast<double>(images_per_step) / step_s; }
 };
 
-/// Reads a run's folder that has the metrics of every step; the first `warm_up` steps are skipped.
-/// Throws Error if the folder has no such steps.
+/// Reads a run folder that has the metrics of every step; the first `warm_up` steps are skipped.
+/// Throws Error if no further steps exist.
 ScaledRun measured(const report::RunFiles& run, int ranks, std::int64_t images_per_step,
                    std::int64_t warm_up);
 
@@ -40,8 +40,9 @@ struct ScalingParts {
   Network network;
 };
 
-/// Predicts the seconds of a step of `ranks` ranks from the first run alone: its compute time per
-/// image and its jitter. If the ranks have more threads than there are cores, they share the cores.
+/// Predicts the seconds of a step on `ranks` ranks from the first run alone: from its compute time
+/// per image and its jitter. If the ranks have more threads than there are cores, they share the
+/// cores.
 double predicted_step_s(const ScaledRun& first, int ranks, std::int64_t images_per_step,
                         const ScalingParts& parts);
 

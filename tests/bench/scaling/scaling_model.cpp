@@ -51,7 +51,7 @@ StepTime step_time(const Compute& compute, double images, std::span<const Gradie
                    int gpus, const Network& network) {
   StepTime step;
   step.compute_s = compute.fixed_s + images * compute.image_s;
-  // The spread of a sum of independent images, and the slowest sum over all ranks.
+  // The spread of the sum over independent images, and the slowest such sum over all ranks.
   step.stragglers_s = compute.spread * compute.image_s * std::sqrt(images) * expected_maximum(gpus);
   const double slowest = step.compute_s + step.stragglers_s;
   const double backward = compute.backward * slowest, begins = slowest - backward;

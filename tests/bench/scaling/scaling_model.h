@@ -1,4 +1,4 @@
-// Predicts the time of a training step on many GPUs from parts that can be measured on one:
+// Predicts the time of a training step on many GPUs from times that can be measured on one GPU:
 // docs/scaling.md. All times are in seconds, all sizes in bytes.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace millrace::scaling {
 
-/// A gradient, or a bucket of several.
+/// A gradient, or a bucket of several gradients.
 struct Gradient {
   double bytes = 0;
   double ready = 1;  // fraction of the backward pass after which it is ready, 0 to 1
@@ -43,16 +43,17 @@ struct StepTime {
 /// Returns the expected maximum of n independent standard normal numbers, n >= 1.
 double expected_maximum(int n);
 
-/// Returns the time of the faster of a ring and a tree, as in NCCL's tuning model: 2 (N-1) / N S /
-/// BW and 2 (N-1) hops, or 2 S / BW and twice the depth of hops.
+/// Returns the time of a ring or a tree, whichever is faster, as in NCCL's tuning model. With N
+/// GPUs, S bytes and bandwidth BW, a ring takes 2 (N-1) / N x S / BW and 2 (N-1) hops; a tree takes
+/// 2 S / BW and twice as many hops as its depth.
 double all_reduce_s(double bytes, int gpus, const Network& network);
 
-/// Joins gradients, in the order in which they become ready, until a bucket holds `bytes`. A bucket
-/// is ready with its last gradient.
+/// Joins gradients, in the order in which they become ready, until a bucket has at least `bytes`. A
+/// bucket is ready when its last gradient is ready.
 std::vector<Gradient> in_buckets(std::vector<Gradient> gradients, double bytes);
 
-/// Predicts a step with `images` images per GPU. The buckets are summed one after another, each as
-/// soon as the slowest rank has it.
+/// Predicts a step with `images` images per GPU. The buckets are all-reduced one after another,
+/// each as soon as it is ready on the slowest rank.
 StepTime step_time(const Compute& compute, double images, std::span<const Gradient> buckets,
                    int gpus, const Network& network);
 
@@ -60,7 +61,7 @@ StepTime step_time(const Compute& compute, double images, std::span<const Gradie
 double efficiency(const Compute& compute, double images, std::span<const Gradient> buckets,
                   int gpus, const Network& network);
 
-/// A whole training.
+/// A whole training run.
 struct Training {
   double images = 0;  // per epoch
   double epochs = 0;

@@ -67,7 +67,7 @@ class BareSocket final : public Way {
     require(::connect(connection->get(), reinterpret_cast<const sockaddr*>(&address_),
                       sizeof(address_)) == 0,
             "connect");
-    // A consumer with a rate may have this many batches queued; one at full speed holds one.
+    // A consumer with a rate may have this many batches queued; at full speed it holds one.
     const std::size_t most = load_.taken > 0 ? serving::Assignment::kCredit : 1;
     return [=, pool = BufferPool(), is_checked = is_checked(),
             held = std::deque<std::shared_ptr<std::uint8_t[]>>()]() mutable {

@@ -1,4 +1,5 @@
-// The batches of bench_serving, eight of them, which exceed a last-level cache, and their times.
+// The eight batches of bench_serving, which exceed the last-level cache, and the times at which
+// they are made or taken.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,7 @@
 
 namespace millrace::bench {
 
-/// Makes batches of 4 x 800 x 1216 x 3 bytes and their boxes.
+/// Makes batches of 4 x 800 x 1216 x 3 bytes with boxes.
 std::vector<Batch> make_batches(const BufferPool& pool);
 
 /// Equidistant times, `rate` per second.

@@ -19,7 +19,8 @@
 namespace millrace::bench {
 namespace {
 
-/// Yields ready batches in turn; the epoch of each is the time when it became ready.
+/// Yields ready batches in turn. The `epoch` of each delivery is the time when the batch became
+/// ready.
 class Ready final : public NumberedFlow<Batch> {
  public:
   Ready(const std::vector<Batch>& batches, double rate, WakeUp wake)

@@ -1,4 +1,4 @@
-// Runs a server in a process of its own.
+// Runs a server in a separate process.
 #pragma once
 
 #include <sys/types.h>

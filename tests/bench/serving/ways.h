@@ -1,4 +1,4 @@
-// The transports of batches between processes that bench_serving measures.
+// The transports between processes that bench_serving measures.
 #pragma once
 
 #include <sys/types.h>
@@ -23,13 +23,13 @@ struct Load {
 /// A received batch.
 struct Taken {
   std::int64_t bytes = 0;
-  Clock::time_point ready;  // when its server had it ready
+  Clock::time_point ready;  // when it became ready in its server
 };
 
 /// Waits for the next batch of one consumer. The batch is released by the next call.
 using Take = std::function<Taken()>;
 
-/// An open transport: servers in processes of their own, which end with this object.
+/// An open transport: servers in separate processes, which end with this object.
 struct Way {
   virtual ~Way() = default;
   /// Connects a consumer to all servers. May be called on any thread.
@@ -40,9 +40,9 @@ struct Way {
 /// Starts data servers on "tcp", "curve" (tcp with keys), "ipc" or "shared" memory.
 std::unique_ptr<Way> open_data_servers(const Load& load);
 
-/// Opens the lower bound, "socket": the same pixels by blocking calls of a TCP connection, with the
-/// number of buffers of a data server's consumer. With "checked", both ends also compute the digest
-/// of the pixels. One consumer and one server.
+/// Opens the lower bound, "socket": sends the same pixels with blocking calls over a TCP
+/// connection, with as many buffers as a data server's consumer has. With "checked", both ends also
+/// compute the digest of the pixels. Supports one consumer and one server.
 std::unique_ptr<Way> open_bare_socket(const Load& load);
 
 }  // namespace millrace::bench

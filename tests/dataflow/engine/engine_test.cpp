@@ -1,4 +1,4 @@
-// The guarantees of the engine, tested on messages unrelated to detection.
+// The engine's guarantees, tested with messages unrelated to detection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,14 +35,14 @@ struct Grain {
 };
 using Sack = std::vector<Grain>;
 
-/// Takes a random time, so that a flow that does not restore the order fails.
+/// Sleeps for a random time, so that a flow that does not restore the order fails the test.
 Grain roll(std::int64_t number, Rng& rng) {
   const Grain grain{number, rng()};
   std::this_thread::sleep_for(std::chrono::microseconds(rng.below(200)));
   return grain;
 }
 
-/// Returns a stage that drops about one in `n` samples.
+/// Returns a stage that drops about one in `n` samples; 0 = none.
 auto drop_one_in(std::uint64_t n) {
   return [n](Grain grain, Rng& rng) {
     if (n > 0 && rng.below(n) == 0) throw DataError("grain", "lost");
@@ -80,7 +80,7 @@ std::size_t threads_alive() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST(Engine, GivesSameItemsForAnyThreads) {
+TEST(Engine, YieldsSameItemsForAnyThreadCount) {
   for (const auto on_error : {OnError::skip, OnError::replace}) {
     FlowOptions options{.seed = 7,
                         .shuffle = {true},
@@ -98,7 +98,7 @@ TEST(Engine, GivesSameItemsForAnyThreads) {
   }
 }
 
-TEST(Engine, GivesEachSampleOncePerEpoch) {
+TEST(Engine, YieldsEachSampleOncePerEpoch) {
   for (const auto partial : {Partial::keep, Partial::wrap}) {
     const auto all = drain(*mill({.seed = 3, .shuffle = {true}, .epochs = 3, .partial = partial}));
     EXPECT_THAT(numbers(all), UnorderedElementsAreArray(count_to(53, 3)));
@@ -140,7 +140,7 @@ TEST(Engine, EndsForRankWithoutSamples) {
 
 struct Resume : ::testing::TestWithParam<std::tuple<Partial, std::int64_t>> {};
 
-TEST_P(Resume, GivesSameRestFromEveryBatch) {
+TEST_P(Resume, YieldsSameRemainderAfterEveryBatch) {
   const auto [partial, ranks] = GetParam();
   FlowOptions options{.seed = 11,
                       .shuffle = {true},
@@ -209,7 +209,7 @@ std::int64_t no_sevens(std::int64_t number) {
   return number;
 }
 
-TEST(Faults, SkipOmitsAndCounts) {
+TEST(Faults, AreOmittedAndCountedIfSkipped) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.2});
   EXPECT_THAT(drain(*flow),
@@ -220,7 +220,7 @@ TEST(Faults, SkipOmitsAndCounts) {
   EXPECT_EQ(report.skipped_reasons[1], "epoch 0, sample 7, stage 'sieve': grain 7: is a seven");
 }
 
-TEST(Faults, SkipFailsAboveMaximum) {
+TEST(Faults, FailFlowAboveMaxSkipped) {
   const auto flow =
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
@@ -229,7 +229,7 @@ TEST(Faults, SkipFailsAboveMaximum) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Faults, FailKeepsItsPlaceInOrder) {
+TEST(Faults, AreThrownInOrder) {
   const auto flow = from(Numbers{40})
                         .map([](std::int64_t n, Rng& rng) { return roll(n, rng).number; })
                         .map("sieve", [](std::int64_t n) { return n == 0 ? n : no_sevens(n); })
@@ -239,7 +239,7 @@ TEST(Faults, FailKeepsItsPlaceInOrder) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Faults, ReplaceUsesNextUsableSample) {
+TEST(Faults, AreReplacedByNextUsableSample) {
   const auto flow = from(Numbers{16})
                         .map("sieve", no_sevens)
                         .start({.threads = 2, .on_error = OnError::replace, .max_skipped = 0.2});
@@ -247,7 +247,7 @@ TEST(Faults, ReplaceUsesNextUsableSample) {
   EXPECT_EQ(flow->report().skipped, 3);
 }
 
-TEST(Faults, OtherExceptionsReportTheirPlace) {
+TEST(Faults, OfOtherTypesReportTheirLocation) {
   for (const int threads : {1, 8}) {
     const auto flow = from(Numbers{40})
                           .map("weigh",
@@ -263,7 +263,7 @@ TEST(Faults, OtherExceptionsReportTheirPlace) {
   }
 }
 
-TEST(Faults, DropGroupAfterGroupStage) {
+TEST(Faults, DropGroupIfAfterGroupStage) {
   const auto flow = from(Numbers{12})
                         .group(3)
                         .map("pack",
@@ -315,7 +315,7 @@ struct NamedSource {
 class EngineThatHangs : public ::testing::TestWithParam<int> {};
 
 TEST_P(EngineThatHangs, ReportsStageAndSample) {
-  const bool goes_on = GetParam() > 1;  // if the batches before it still arrive
+  const bool goes_on = GetParam() > 1;  // true if earlier samples still arrive
   std::promise<void> open;
   const auto gate = open.get_future().share();
   std::atomic<bool> hangs = false;

@@ -1,4 +1,4 @@
-// Stages that use more than their own message (filters, mixes, caches), and memory limits in bytes.
+// Filters, mixes and caches, and memory limits in bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(Filter, FailsIfNothingPasses) {
               HasSubstr("for two epochs"));
 }
 
-TEST(Filter, PassesOneSamplePerEpoch) {
+TEST(Filter, FillsBatchesAcrossEpochs) {
   const auto flow = from(Numbers{50})
                         .filter([](std::int64_t n) { return n == 7; })
                         .group(16)
@@ -62,7 +62,7 @@ TEST(Filter, PassesOneSamplePerEpoch) {
   EXPECT_THAT(flow->next()->value, SizeIs(16));
 }
 
-TEST(Mix, GivesSameItemsForAnyThreads) {
+TEST(Mix, YieldsSameItemsForAnyThreadCount) {
   const auto start = [](int threads, Cursor cursor) {
     return from(Numbers{40})
         .map("blend", blend)
@@ -93,8 +93,8 @@ TEST(Mix, DrawsPartnersFromWholeSource) {
   for (const auto& [number, times] : seen) EXPECT_NEAR(times, 60, 35) << number;
 }
 
-/// Returns a plan of numbers, a stage that multiplies by ten, and a mix whose partners are made by
-/// the stage `made_by`.
+/// Returns a plan of numbers, a stage that multiplies by ten, and a mix whose partners are the
+/// output of the stage `made_by`.
 Plan tenfold(const std::string& made_by) {
   auto plan = plan_of(std::make_shared<const Numbers>(20));
   plan.stages.push_back(source_stage(std::make_shared<const Numbers>(20)));
@@ -117,7 +117,7 @@ TEST(Mix, TakesPartnersFromNamedStage) {
   }
 }
 
-TEST(Stages, PassInputOnAfterLastEpoch) {
+TEST(Stages, PassInputThroughAfterLastEpoch) {
   auto plan = tenfold("");
   plan.stages[2].until = 2;
   plan.stages[3].until = 1;
@@ -148,10 +148,11 @@ TEST(Mix, ReplacesUnusablePartners) {
                         .start({.epochs = 2, .max_skipped = 1});
   for (const auto& one : drain(*flow))
     for (const auto other : one.others) EXPECT_EQ(other % 2, 0);
-  EXPECT_EQ(flow->report().skipped, 2 * 10) << "each broken sample once, in its own turn";
+  EXPECT_EQ(flow->report().skipped, 2 * 10)
+      << "each broken sample is counted once, not as a partner";
 }
 
-TEST(Mix, FailsWithoutUsablePartner) {
+TEST(Mix, FailsIfNoPartnerIsUsable) {
   const auto only_first = [](std::int64_t n) { return n == 0; };
   const auto flow = from(Numbers{100'000})
                         .filter(only_first)
@@ -162,7 +163,7 @@ TEST(Mix, FailsWithoutUsablePartner) {
               ::testing::ContainsRegex("stage 'pour'.*can be mixed in.*filtered out"));
 }
 
-/// A cache without a limit.
+/// A cache of unlimited size.
 class Store {
  public:
   std::optional<std::int64_t> find(std::int64_t sample) {
@@ -180,7 +181,7 @@ class Store {
   std::map<std::int64_t, std::int64_t> kept_;
 };
 
-TEST(Cache, MakesEachSampleOnce) {
+TEST(Cache, ComputesEachSampleOnce) {
   std::atomic<int> made = 0;
   const auto start = [&](bool cached) {
     auto square = [&made](std::int64_t n) {
@@ -196,7 +197,7 @@ TEST(Cache, MakesEachSampleOnce) {
   const auto plain = drain(*start(false));
   EXPECT_EQ(made.exchange(0), 150);
   EXPECT_EQ(drain(*start(true)), plain);
-  EXPECT_LE(made, 30 + 8) << "and a few that came again before they were there";
+  EXPECT_LE(made, 30 + 8) << "plus a few that were needed again before they were cached";
 }
 
 TEST(Cache, RejectsRandomStagesAndSecondCache) {
@@ -220,7 +221,7 @@ TEST(Repeats, RejectInvalidValues) {
   EXPECT_THAT(start({0, 0, 0.2}), HasSubstr("less than one"));
 }
 
-/// A message that counts as 1000 bytes; `alive` counts the existing ones.
+/// A message that counts as 1000 bytes; `alive` is the number of existing bricks.
 struct Brick {
   explicit Brick(std::atomic<int>& alive) : alive_(&alive) { ++*alive_; }
   Brick(Brick&& other) noexcept : alive_(std::exchange(other.alive_, nullptr)) {}
@@ -233,7 +234,7 @@ struct Brick {
   std::atomic<int>* alive_;
 };
 
-/// A message that becomes a Brick and knows its size in advance.
+/// A message that is turned into a Brick and whose expected size is known in advance.
 struct BrickPlan {
   std::int64_t number = 0;
   friend std::size_t expected_bytes(const BrickPlan&) { return 1000; }
@@ -262,14 +263,14 @@ TEST(Tickets, LimitMemoryOnceSizeIsKnown) {
   const auto flow = from(Numbers{2000})
                         .map("lay", lay)
                         .start({.threads = 2, .in_flight = 64, .in_flight_bytes = 10'000});
-  // skip the messages that were sent before the first size was known
+  // Skips the messages that were sent before the first size was known.
   for (int i = 0; i < 100; ++i) flow->next();
   most = 0;
   for (int i = 0; i < 1800; ++i) {
     flow->next();
     most = std::max<int>(most, alive);
   }
-  EXPECT_LE(most, 10 + 2) << "ten in flight, and one in the hands of each thread";
+  EXPECT_LE(most, 10 + 2) << "ten in flight, and one held by each thread";
 }
 
 /// A source that knows the sizes of its bricks in advance.
@@ -292,11 +293,11 @@ TEST(Tickets, LimitMemoryForKnownSizes) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));  // while the consumer takes nothing
   EXPECT_LE(most, 10);
   while (flow->next()) continue;
-  EXPECT_LE(most, 10 + 8) << "ten in flight, and one in the hands of each thread";
+  EXPECT_LE(most, 10 + 8) << "ten in flight, and one held by each thread";
 }
 
 /// The actual size of a message replaces its expected size.
-TEST(Tickets, ReturnIfMessagesAreSmall) {
+TEST(Tickets, AreReturnedIfMessagesAreSmall) {
   std::atomic<int> laid = 0;
   const auto flow = from(Plans{64})
                         .map("lay", [&](BrickPlan) { return std::int64_t{++laid}; })
@@ -305,7 +306,7 @@ TEST(Tickets, ReturnIfMessagesAreSmall) {
   EXPECT_THAT(drain(*flow), SizeIs(64));
 }
 
-TEST(Tickets, AllowOneGroupAboveMemory) {
+TEST(Tickets, AllowOneGroupAboveMemoryLimit) {
   const auto flow = from(Plans{64})
                         .map("number", [](BrickPlan plan) { return plan.number; })
                         .group(8)
@@ -313,7 +314,7 @@ TEST(Tickets, AllowOneGroupAboveMemory) {
   EXPECT_THAT(drain(*flow), Each(SizeIs(8)));
 }
 
-TEST(Tickets, NeverStarveAGroup) {
+TEST(Tickets, NeverStarveGroups) {
   const auto flow = from(Numbers{64})
                         .group_by([](std::int64_t n) { return std::size_t(n % 4); }, 4, 8)
                         .start({.shuffle = {true}, .epochs = 8, .in_flight_bytes = 1});

@@ -44,7 +44,7 @@ TEST(Order, RoundsRepeatsUpOrDown) {
     EXPECT_NEAR(total[i] / double{kEpochs}, repeats[i], 0.05) << "sample " << i;
 }
 
-TEST(Order, NamesRepeatedTurnsApart) {
+TEST(Order, AssignsDistinctRandomStreamsToRepeats) {
   const Order order(2, {3, 2}, 9, {true});
   std::set<std::uint64_t> streams;
   for (std::int64_t place = 0; place < order.size(); ++place)
@@ -52,14 +52,14 @@ TEST(Order, NamesRepeatedTurnsApart) {
   EXPECT_EQ(streams.size(), 5U);
 }
 
-TEST(Order, SkipsSamplesWithSmallShares) {
+TEST(Order, OmitsSomeSamplesIfRepeatsAreSmall) {
   const Order order(1000, std::vector<double>(1000, 0.1), 1, {true});
   ASSERT_EQ(order.size(), 100);
   EXPECT_EQ(counts(epoch(order, 0)).size(), 100U) << "all different";
   std::set<std::int64_t> seen;
   for (int e = 0; e < 200; ++e)
     for (const auto sample : epoch(order, e)) seen.insert(sample);
-  EXPECT_EQ(seen.size(), 1000U) << "each in its time";
+  EXPECT_EQ(seen.size(), 1000U) << "each must occur in some epoch";
 }
 
 TEST(Order, ShufflesWindowsAndTheirContents) {

@@ -35,7 +35,7 @@ const WordStages& word_stages() {
     WordStages all("stage");
     all.add<NoOptions>("read", "words",
                        [](const Config&, const Words& w) { return source_stage(w); });
-    all.add<RepeatOptions>("repeat", "says it again", [](const Config& table, const Words&) {
+    all.add<RepeatOptions>("repeat", "repeats the word", [](const Config& table, const Words&) {
       const auto options = read_options<RepeatOptions>(table, {"type"});
       return map_stage<Word>("repeat", [options](Word word) {
         std::string text;
@@ -43,9 +43,9 @@ const WordStages& word_stages() {
         return Word{text};
       });
     });
-    all.add<NoOptions>("pair", "two and two",
+    all.add<NoOptions>("pair", "groups two words",
                        [](const Config&, const Words&) { return group_stage<Word>("pair", 2); });
-    all.add<NoOptions>("join", "one of many", [](const Config&, const Words&) {
+    all.add<NoOptions>("join", "joins a group of words", [](const Config&, const Words&) {
       return map_stage<std::vector<Word>>("join", [](std::vector<Word> words) {
         std::string text;
         for (const auto& word : words) text += word.text;
@@ -69,14 +69,14 @@ std::string error_of(const std::string& toml) {
   return testing::message_of<ConfigError>([&] { words_through(toml); });
 }
 
-TEST(Pipeline, RunsStagesOfTables) {
+TEST(Pipeline, RunsStagesFromTables) {
   const auto flow = words_through(R"(stages = [ { type = "read" }, { type = "repeat", times = 3 },
                                                 { type = "pair" }, { type = "join" } ])");
   EXPECT_THAT(drain(*flow),
               ElementsAre("millmillmillraceracerace", "waterwaterwaterwheelwheelwheel"));
 }
 
-TEST(Pipeline, ReportsStagesOfOtherTypes) {
+TEST(Pipeline, ReportsMismatchedStageTypes) {
   EXPECT_THAT(error_of(R"(stages = [ { type = "read" }, { type = "repeat" }, { type = "join" } ])"),
               ContainsRegex("^words.toml:1:52: .*'join' .*a group of Words.*'repeat' .*a Word$"));
   EXPECT_THAT(error_of(R"(stages = [ { type = "repeat" } ])"),
@@ -91,7 +91,7 @@ TEST(Pipeline, RejectsSecondGroupStage) {
               ::testing::ThrowsMessage<ConfigError>(HasSubstr("second stage")));
 }
 
-TEST(Pipeline, RejectsGroupingBySomethingUnknown) {
+TEST(Pipeline, RejectsGroupingByUnknownType) {
   auto plan = from(std::vector<int>{1, 2, 3}).plan();
   const auto key = [](const Word& word) { return word.text.size() % 2; };
   plan.stages.push_back(group_stage<int, Word>("by_length", key, 2, 4));

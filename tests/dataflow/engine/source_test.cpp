@@ -1,4 +1,4 @@
-// Sources and the views that combine them, alone and at the head of a flow.
+// Sources and the views that combine them, alone and at the start of a flow.
 #include "millrace/dataflow/engine/source.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-/// A source of `count` numbers from `first`.
+/// Returns a source of `count` consecutive numbers from `first`.
 SourcePtr<std::int64_t> numbers(std::int64_t count, std::int64_t first = 0) {
   return generate(count, [first](std::int64_t i) { return first + i; });
 }
@@ -36,7 +36,7 @@ FlowOptions shuffled(std::int64_t epochs, int threads = 2) {
   return {.seed = 3, .shuffle = {true}, .epochs = epochs, .threads = threads};
 }
 
-/// Counts the values in each of the first epochs of a flow over `source`.
+/// Counts how often each value occurs in each of the first `epochs` epochs of a flow over `source`.
 template <class T>
 std::vector<std::map<T, std::int64_t>> counts_by_epoch(const SourcePtr<T>& source, int epochs) {
   std::vector<std::map<T, std::int64_t>> counts(static_cast<std::size_t>(epochs));
@@ -53,7 +53,7 @@ TEST(Source, ReadsListsAndFunctions) {
   EXPECT_THROW(generate(-1, [](std::int64_t i) { return i; }), std::invalid_argument);
 }
 
-TEST(Concat, GivesEverySampleOnce) {
+TEST(Concat, ContainsEverySampleOnce) {
   const auto all = concat<std::int64_t>({numbers(3), numbers(0), numbers(5, 10), numbers(1, 20)});
   EXPECT_THAT(all_of(all), ElementsAre(0, 1, 2, 10, 11, 12, 13, 14, 20));
   EXPECT_THAT(all->repeats(), IsEmpty());
@@ -69,7 +69,7 @@ TEST(Concat, KeepsRepeatsOfEachSource) {
               ElementsAre(3, 3, 1));
 }
 
-TEST(Mix, GivesEachSourceItsShare) {
+TEST(Mix, DrawsFromSourcesByWeight) {
   const std::vector<double> weights = {0.5, 0.3, 0, 2.7};
   const auto mixed = mix<std::int64_t>(
       {numbers(7), numbers(400, 1000), numbers(50, 2000), numbers(90, 3000)}, weights);
@@ -101,7 +101,7 @@ TEST(Mix, RejectsInvalidWeights) {
   EXPECT_EQ(mixed({1, 0})->size(), 3);
 }
 
-TEST(Zip, PairsSamplesByNumber) {
+TEST(Zip, PairsSamplesByIndex) {
   const auto pairs = zip(numbers(3), list<std::string>({"a", "b", "c"}));
   EXPECT_THAT(all_of(pairs), ElementsAre(std::pair(0, "a"), std::pair(1, "b"), std::pair(2, "c")));
   EXPECT_THAT(zip(repeat(numbers(2), 2), numbers(2))->repeats(), ElementsAre(2, 2));
@@ -151,7 +151,7 @@ TEST(RepeatFactor, MatchesLvisFormula) {
   EXPECT_THROW(repeat_factor(numbers(4), 0, of), std::invalid_argument);
 }
 
-TEST(Source, GivesSameItemsForAnyThreads) {
+TEST(Source, YieldsSameItemsForAnyThreadCount) {
   const auto source = fixed_size(
       mix<std::int64_t>(
           {concat<std::int64_t>({numbers(20), numbers(9, 100)}), repeat(numbers(5, 200), 3)},

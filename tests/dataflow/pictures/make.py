@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the pictures of this folder, which are of every kind that Millrace reads beside JPEG:
+"""Makes the images in this folder, which cover every kind of image that Millrace reads except JPEG:
 
     pip install pillow tifffile imagecodecs && tests/dataflow/pictures/make.py
 
-`digests.txt` says what OpenCV 4.6's imdecode made of them, before Millrace did without it: name,
-width, height, and the XXH3 hash of the RGB pixels.
+`digests.txt` has the results of OpenCV 4.6's imdecode, which Millrace used before: name, width,
+height, and the XXH3 hash of the RGB pixels; "none" if the file could not be decoded.
 """
 
 import io
@@ -30,7 +30,7 @@ grey16 = (grey.astype(numpy.uint16) << 8) + rng.integers(0, 256, (H, W), dtype=n
 
 
 def place(name):
-    """grey_1.png in png/grey/grey_1.png: a folder holds what one can survey."""
+    """Returns the path of a file in its folder, such as png/grey/grey_1.png for grey_1.png."""
     kind = name.rsplit(".", 1)[1]
     part = name.split("_")[0] if name.split("_")[0] in ("grey", "palette", "turned") else "other"
     folder = FOLDER / kind / part
@@ -46,7 +46,7 @@ def save(name, image, **how):
     image.save(place(name), **how)
 
 
-# PNG, by hand: libraries choose kinds by themselves.
+# PNG files are written by hand, since libraries choose colour types and bit depths themselves.
 def chunk(kind, content):
     return (
         struct.pack(">I", len(content))
@@ -57,7 +57,7 @@ def chunk(kind, content):
 
 
 def packed(row, bits):
-    """Samples of `bits` as bytes."""
+    """Packs samples of `bits` bits into bytes."""
     if bits == 16:
         return row.astype(">u2").tobytes()
     values = row.reshape(-1)

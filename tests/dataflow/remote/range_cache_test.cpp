@@ -10,7 +10,7 @@ namespace {
 
 using testing::Scratch;
 
-TEST(RangeCache, ReturnsKeptRangesToOtherInstances) {
+TEST(RangeCache, ReturnsRangesStoredByOtherInstances) {
   const Scratch scratch;
   RangeCache cache(scratch / "cache", 1000);
   EXPECT_FALSE(cache.get("a"));
@@ -32,7 +32,7 @@ TEST(RangeCache, KeepsSizeWithinMaximum) {
       kept += cache.get(std::to_string(i)).has_value();
     }
     EXPECT_EQ(kept, 2) << "round " << round;
-    EXPECT_TRUE(cache.get("0")) << "what it has stays";
+    EXPECT_TRUE(cache.get("0")) << "stored ranges must stay";
   }
   RangeCache cache(scratch / "cache", 100);
   cache.remove("0");
@@ -40,7 +40,7 @@ TEST(RangeCache, KeepsSizeWithinMaximum) {
   EXPECT_TRUE(cache.get("new"));
 }
 
-TEST(RangeCache, ContinuesWithoutWritableFolder) {
+TEST(RangeCache, ContinuesIfFolderIsUnwritable) {
   const Scratch scratch;
   RangeCache cache(scratch / "cache", 1000);
   std::filesystem::remove_all(scratch / "cache");

@@ -1,4 +1,4 @@
-// S3 locations and signed requests.
+// S3 URLs and signed requests.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace ::testing;
 using namespace testing;
 
-/// A server that answers signed requests with the key and the session token.
+/// A server that answers signed requests with the object's path and the session token.
 class SignedRequests : public Test {
  protected:
   SignedRequests() {
@@ -57,7 +57,7 @@ TEST_F(SignedRequests, SignsOddKeysRegionsAndTokens) {
       }
 }
 
-TEST_F(SignedRequests, RejectsOtherSecret) {
+TEST_F(SignedRequests, RejectsWrongSecret) {
   account_.keys->secret = "another";
   EXPECT_EQ(get("s3://bucket/us-east-1/a").status, 403);
 }

@@ -1,8 +1,9 @@
-"""Checks Amazon's Signature Version 4 of GET requests and answers with their keys' bytes.
+"""Checks the AWS Signature Version 4 of GET requests and returns the requested path and the token.
 
 usage: signed_server.py PORT_FILE
 
-PORT_FILE gets the server's port. The account is that of s3_test.cpp; HTTP 403 says what is wrong.
+Writes the server's port to PORT_FILE. The account is the same as in s3_test.cpp. The body of an
+HTTP 403 response states what is wrong.
 """
 
 import hashlib

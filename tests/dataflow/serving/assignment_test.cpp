@@ -1,4 +1,4 @@
-// Every number is requested from a server and counted once.
+// Every batch number is requested from a server and delivered once.
 #include "millrace/dataflow/serving/assignment.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST(ServingAssignment, RetriesSlowServers) {
   assignment.join(1);
   auto now = Clock::time_point{} + 1h;
   const int slow = 0, quick = 1;
-  // More requests than one server may have before its first answer.
+  // Makes more requests than one server may have before its first answer.
   std::vector<Assignment::Task> first;
   while (const auto task = assignment.next(4, now)) first.push_back(*task);
   for (const auto& task : first) {
@@ -107,7 +107,7 @@ TEST(ServingAssignment, RetriesSlowServers) {
   EXPECT_GE(asked, 2);
 }
 
-TEST(ServingAssignment, RequestsOverdueNumbersElsewhere) {
+TEST(ServingAssignment, RequestsOverdueNumbersFromOtherServer) {
   Assignment assignment;
   assignment.join(0);
   auto now = Clock::time_point{} + 1h;
@@ -120,7 +120,7 @@ TEST(ServingAssignment, RequestsOverdueNumbersElsewhere) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->number, first->number);
   EXPECT_EQ(again->server, 1);
-  EXPECT_FALSE(assignment.next(1, now + 22s)) << "two are enough";
+  EXPECT_FALSE(assignment.next(1, now + 22s)) << "a number is requested twice at most";
   EXPECT_TRUE(assignment.arrived(1, 0, now + 23s));
   EXPECT_FALSE(assignment.arrived(0, 0, now + 24s));
 }
@@ -131,7 +131,7 @@ TEST(ServingAssignment, RequestsLostNumbersAgain) {
   assignment.join(0);
   ASSERT_EQ(assignment.next(16, now)->number, 0);
   ASSERT_EQ(assignment.next(16, now)->number, 1);
-  EXPECT_FALSE(assignment.next(16, now)) << "no credit before the first answer";
+  EXPECT_FALSE(assignment.next(16, now)) << "no more credit before the first answer";
   assignment.lost(0, 0);
   const auto again = assignment.next(16, now);
   ASSERT_TRUE(again);

@@ -1,4 +1,4 @@
-// Handling of invalid and unauthorised peers by data servers and consumers.
+// How data servers and consumers handle invalid and unauthorised peers.
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -26,7 +26,7 @@ void send_frames(zmq::socket_t& socket, const std::vector<std::string>& frames) 
 
 class ServingBadInput : public ::testing::Test {
  protected:
-  /// Opens a plain TCP connection to tcp://127.0.0.1:PORT; returns -1 if it fails.
+  /// Opens a plain TCP connection to the endpoint's port on 127.0.0.1; returns -1 if it fails.
   static int connect_plainly(const std::string& endpoint) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -52,7 +52,7 @@ class ServingBadInput : public ::testing::Test {
       return read == 0 || errno == ECONNRESET;
     }
   }
-  /// Returns the server's answer to frames that a DEALER socket sends.
+  /// Sends frames from a DEALER socket and returns the server's answer.
   static std::string answer(const std::string& endpoint, std::vector<std::string> frames) {
     zmq::context_t context;
     zmq::socket_t socket(context, zmq::socket_type::dealer);
@@ -66,7 +66,7 @@ class ServingBadInput : public ::testing::Test {
     if (const auto* refusal = std::get_if<Refusal>(&message)) return refusal->why;
     return "message " + std::to_string(message.index());
   }
-  /// Expects the service to continue.
+  /// Expects the server to serve batches.
   static void expect_served(const std::string& endpoint) {
     EXPECT_EQ(seen(*connect({endpoint}), 10), expected_digests({}, 10));
   }
@@ -136,7 +136,7 @@ TEST_F(ServingBadInput, SurvivesThousandConnections) {
   const auto before = limit;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 4096);
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < 2200) GTEST_SKIP() << "this process may not have 2,200 open files";
+  if (limit.rlim_cur < 2200) GTEST_SKIP() << "the limit of open files is below 2,200";
   {
     const ThreadServer server;
     const auto consumer = connect({server.endpoint()});
@@ -151,7 +151,7 @@ TEST_F(ServingBadInput, SurvivesThousandConnections) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-/// A server that answers every request with the given frames.
+/// A server that answers each batch request with the frames that `batch` returns.
 class Liar {
  public:
   explicit Liar(std::function<std::vector<std::string>(std::int64_t number)> batch)
@@ -214,7 +214,7 @@ TEST_F(ServingBadInput, ReportsServerOfDamagedBatches) {
   }
 }
 
-TEST_F(ServingBadInput, RejectsTooLargeHeads) {
+TEST_F(ServingBadInput, RejectsOversizedHeads) {
   std::string list("\xdd\x04\x10\0\0", 5);  // a list of 65 Mi elements, each 24 bytes in memory
   list.append(65 << 20, '\xc0');
   const Liar liar([&](std::int64_t) { return std::vector<std::string>{list}; });
@@ -261,7 +261,7 @@ TEST_F(ServingKeys, AdmitOnlyAllowedKeys) {
   EXPECT_EQ(seen(*allowed, 10).size(), 10U);
 }
 
-TEST_F(ServingKeys, ReadableByOwnerOnly) {
+TEST_F(ServingKeys, AreReadableByOwnerOnly) {
   struct stat state {};
   ASSERT_EQ(::stat(file("server.key").c_str(), &state), 0);
   EXPECT_EQ(state.st_mode & 0777, 0600U);
@@ -277,7 +277,8 @@ TEST_F(ServingBadInput, RejectsInvalidEndpoints) {
   EXPECT_THROW(ThreadServer({}, {.listen = {.bind = "localhost:5555"}}), ConfigError);
   EXPECT_THROW(ThreadServer({}, {.listen = {.bind = "tcp://nowhere.invalid:5555"}}), Error);
   const ThreadServer server;
-  EXPECT_THROW(ThreadServer({}, {.listen = {.bind = server.endpoint()}}), Error) << "it is taken";
+  EXPECT_THROW(ThreadServer({}, {.listen = {.bind = server.endpoint()}}), Error)
+      << "the endpoint is in use";
   EXPECT_THROW(connect({"nonsense"}), ConfigError);
   const ThreadServer by_name({}, {.listen = {.bind = "tcp://localhost:*"}});
   EXPECT_TRUE(by_name.endpoint().starts_with("tcp://127.0.0.1:")) << by_name.endpoint();

@@ -1,4 +1,4 @@
-// A consumer receives each batch of its stream once and in order, though the network drops,
+// A consumer receives each batch of its stream once and in order, even if the network drops,
 // corrupts, duplicates and delays messages.
 #include <deque>
 
@@ -23,7 +23,7 @@ class ServingFaults : public Test {
   }
   void expect_all(const WireFaults& faults, int count) {
     EXPECT_EQ(seen(*with(faults), count), expected_digests({}, count));
-    // One server may have answered almost all of them before the other started.
+    // One server may have sent almost all batches before the other server started.
     EXPECT_GT(proxies_.front().faults() + proxies_.back().faults(), 0);
   }
 
@@ -40,7 +40,7 @@ TEST_F(ServingFaults, RejectsDamagedMessages) { expect_all({.corrupt = 0.01, .se
 
 TEST_F(ServingFaults, WaitsForLateMessages) { expect_all({.delay = 0.2}, 300); }
 
-TEST_F(ServingFaults, CountsDoubledMessagesOnce) { expect_all({.duplicate = 0.5}, 300); }
+TEST_F(ServingFaults, CountsDuplicateMessagesOnce) { expect_all({.duplicate = 0.5}, 300); }
 
 TEST_F(ServingFaults, DeliversUnderAllFaults) {
   expect_all({.drop = 0.01,

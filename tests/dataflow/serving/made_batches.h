@@ -1,4 +1,4 @@
-// Batches generated from their numbers alone, to test serving.
+// Batches for tests of serving. They depend only on their stream and number.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace millrace::testing {
 
 /// Size, delay and faults of generated batches.
 struct Making {
-  std::int32_t side = 32;             // side of the images in pixels
+  std::int32_t side = 32;             // width and height of the images in pixels
   std::chrono::microseconds time{0};  // time to make a batch
   std::int64_t broken = -1;           // number of the batch that fails; -1 = none
   BufferPool memory = {};
@@ -54,7 +54,7 @@ inline Made<Batch> made_batch(const serving::Stream& stream, std::int64_t number
           nullptr};
 }
 
-/// Digests everything that a consumer can see of a batch.
+/// Returns a digest of everything that a consumer receives with a batch.
 inline std::uint64_t digest_of(const Delivery<Batch>& item) {
   const auto sum =
       digest(item.number, digest(item.epoch, digest(item.progress, digest(item.value))));
@@ -70,7 +70,7 @@ inline std::vector<std::uint64_t> expected_digests(const serving::Stream& stream
   return result;
 }
 
-/// Makes batches in another order than they were requested in, when they are taken.
+/// Makes batches when they are taken, in a different order from the requests.
 class MadeBatches final : public NumberedFlow<Batch> {
  public:
   MadeBatches(serving::Stream stream, WakeUp ready, Making making)
@@ -106,7 +106,7 @@ inline serving::StartStream make_batches(Making making = {}) {
   };
 }
 
-/// Returns the facts that servers and consumers of generated batches agree on.
+/// Returns the description of generated batches that servers and consumers compare.
 inline serving::Facts made_facts() { return {{"data.batch_size", "2"}, {"samples", "100"}}; }
 
 }  // namespace millrace::testing

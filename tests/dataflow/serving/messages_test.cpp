@@ -1,4 +1,4 @@
-// Messages round-trip, and all other bytes are rejected.
+// Messages round-trip, and invalid bytes are rejected.
 #include "millrace/dataflow/serving/messages.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ TEST(ServingMessages, RejectInvalidValues) {
   for (const auto& message : wrong) EXPECT_NE(rejection(encode(message)), "");
 }
 
-TEST(ServingMessages, RejectForeignBytes) {
+TEST(ServingMessages, RejectRandomBytesAndOlderVersions) {
   Rng rng{1};
   for (int i = 0; i < 10'000; ++i) {
     std::string bytes(rng.below(200), ' ');
@@ -113,7 +113,7 @@ TEST(ServingMessages, RejectForeignBytes) {
   auto older = encode(Ping{});
   older[10] = 1;  // version byte, after the list header and the name
   EXPECT_THAT(rejection(older), ::testing::HasSubstr("protocol than 2"));
-  // A checksum, and a body that claims 4 GB but is missing, takes no memory.
+  // Decoding must not allocate 4 GB if a message declares a body of 4 GB that is missing.
   EXPECT_THAT(rejection("\x94\xa8millrace\x01\xcf" + std::string(8, 'x') + "\xc6\xff\xff\xff\xff"),
               ::testing::HasSubstr("truncated"));
 }

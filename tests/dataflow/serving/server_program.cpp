@@ -10,7 +10,7 @@
 
 int main(int, char** argv) {
   using namespace millrace;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with its test
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // dies with the test process
   const auto memory = std::make_shared<serving::SharedMemory>();
   const testing::Making making{.side = std::atoi(argv[2]),
                                .time = std::chrono::microseconds(std::atoi(argv[3])),

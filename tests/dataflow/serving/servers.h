@@ -25,7 +25,7 @@ namespace millrace::testing {
 
 using namespace serving;
 
-/// Runs a data server in a thread during its lifetime, by default at a port chosen by the system.
+/// Runs a data server in a thread during its lifetime, by default on a port chosen by the system.
 class ThreadServer {
  public:
   explicit ThreadServer(Making making = {},
@@ -78,7 +78,7 @@ class ServerProcess {
     return *this;
   }
   ~ServerProcess() { end(); }
-  /// Kills the process. Afterwards another one can listen at its endpoint.
+  /// Kills the process. Afterwards another process can listen on its endpoint.
   void end() {
     if (child_ == 0) return;
     signal(SIGKILL);

@@ -6,7 +6,7 @@
 #include "tests/dataflow/serving/servers.h"
 
 #if defined(__SANITIZE_THREAD__)
-// The distribution's libzmq is not instrumented, so ThreadSanitizer ignores such libraries.
+// The distribution's libzmq is not instrumented, so ThreadSanitizer has to ignore it.
 extern "C" const char* __tsan_default_options() { return "ignore_noninstrumented_modules=1"; }
 #endif
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,7 +29,7 @@ TEST(Serving, ReturnsBatchesInOrder) {
   EXPECT_EQ(flow->epoch_size(), 100);
 }
 
-TEST(Serving, AcceptsServerNamedTwice) {
+TEST(Serving, AcceptsDuplicateServer) {
   const ThreadServer server;
   EXPECT_EQ(seen(*connect({server.endpoint(), server.endpoint()}), 100), expected_digests({}, 100));
 }
@@ -54,7 +54,7 @@ TEST(Serving, SurvivesKilledAndRestartedServers) {
         EXPECT_EQ(digest_of(*flow->next()), digest_of(*made_batch(stream, k).item));
       ++done;
     });
-  // The kill waits for a number of batches instead of a time, so that a server has started before
+  // Each kill waits for a number of batches rather than a time, so that a server has started before
   // it is killed.
   std::mt19937 random(1);
   int kills = 0;
@@ -71,7 +71,7 @@ TEST(Serving, SurvivesKilledAndRestartedServers) {
   EXPECT_GT(kills, 10);
 }
 
-TEST(Serving, GivesUpFrozenServer) {
+TEST(Serving, GivesUpOnFrozenServer) {
   const Sockets sockets;
   ServerProcess frozen(sockets.endpoint(0), {});
   const ThreadServer other({.time = 1ms});
@@ -82,7 +82,7 @@ TEST(Serving, GivesUpFrozenServer) {
   EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, taken));
 }
 
-TEST(Serving, PrefetchesWithinMemory) {
+TEST(Serving, PrefetchesWithinMemoryLimit) {
   const ThreadServer server;
   const auto bytes = static_cast<std::int64_t>(made_batch({}, 0).item->value.bytes());
   const auto expect_ahead = [&](serving::ConnectOptions options, std::int64_t most) {
@@ -114,7 +114,7 @@ TEST(Serving, UsesServersThatJoinLate) {
   EXPECT_GE(flow->report().stages.at(1).items, 10);
 }
 
-TEST(Serving, AcceptsOnlyDataOfFirstServer) {
+TEST(Serving, RequiresSameDataAsFirstServer) {
   const ThreadServer first;
   auto facts = made_facts();
   facts["samples"] = "101";
@@ -137,7 +137,7 @@ TEST(Serving, ReportsFailureInOrder) {
   EXPECT_FALSE(flow->next());
 }
 
-TEST(Serving, KeepsServerMemoryDuringPause) {
+TEST(Serving, BoundsServerMemoryDuringPause) {
   const Sockets sockets;
   const Making making{.side = 600};  // 2 MB per batch
   const ServerProcess server(sockets.endpoint(0), making);
@@ -152,7 +152,7 @@ TEST(Serving, KeepsServerMemoryDuringPause) {
   const auto before = resident();
   EXPECT_TRUE(comes_to([&] {
     return flow->report().stages.at(0).items == 40 + std::int64_t{Assignment::kCredit};
-  })) << "what was asked for has come, and the pause begins";
+  })) << "all requested batches must have arrived";
   EXPECT_LT(resident(), before + (20 << 20)) << "the server grows while its consumer pauses";
   EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20, making, 40));
 }
@@ -199,7 +199,7 @@ TEST(Serving, QueuesConsumersAboveMaximum) {
   EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
 }
 
-/// Returns the bytes of batches that this process has mapped from anonymous memory files.
+/// Returns how many bytes of batches this process has mapped from anonymous memory files.
 std::int64_t mapped_shared_bytes() {
   std::ifstream maps("/proc/self/maps");
   std::int64_t bytes = 0;
@@ -212,7 +212,7 @@ std::int64_t mapped_shared_bytes() {
   return bytes;
 }
 
-TEST(SharedMemory, CarriesBatchesOnOneHost) {
+TEST(SharedMemory, TransfersBatchesOnSameHost) {
   const Sockets sockets;
   const Making making{.side = 300};
   const ServerProcess server(sockets.endpoint(0), making);
@@ -221,7 +221,7 @@ TEST(SharedMemory, CarriesBatchesOnOneHost) {
     EXPECT_EQ(seen(*flow, 200), expected_digests({}, 200, making));
     EXPECT_GT(mapped_shared_bytes(), 0);
   }
-  EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing stays mapped";
+  EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing must stay mapped";
 }
 
 TEST(SharedMemory, KeepsHeldBatchesUnchanged) {
@@ -246,7 +246,7 @@ TEST(SharedMemory, KeepsHeldBatchesUnchanged) {
   check();
 }
 
-TEST(SharedMemory, FallsBackToConnectionWhenFull) {
+TEST(SharedMemory, FallsBackToConnectionIfFull) {
   const Sockets sockets;
   const Making making{.side = 32};
   const ServerProcess server(sockets.endpoint(0), making);

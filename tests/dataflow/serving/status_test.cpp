@@ -1,5 +1,5 @@
-// A data server answers status requests that it can and may answer; silent servers delay no answer
-// of another server.
+// A data server answers authorised status requests, and silent servers do not delay the answers of
+// other servers.
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -15,9 +15,10 @@ using namespace ::testing;
 using namespace std::chrono_literals;
 using Kind = StatusAnswer::Kind;
 
-constexpr auto kLong = 100s;  // timeout for answers that arrive; a silent server uses up all of it
+constexpr auto kLong =
+    100s;  // timeout if an answer is expected; a silent server would use up all of it
 
-/// Makes a key pair through key files.
+/// Creates a key pair by writing and reading key files.
 KeyPair new_keys() {
   const Scratch folder;
   make_keys(folder / "a");
@@ -49,7 +50,7 @@ class Mute {
   std::string endpoint_;
 };
 
-TEST(ServerStatus, AnswersWithConsumersAndBytes) {
+TEST(ServerStatus, ContainsConsumersAndBytes) {
   const ThreadServer server;
   const auto answered = [&] {
     const auto answer = ask(server.endpoint());
@@ -73,7 +74,7 @@ TEST(ServerStatus, AnswersWithConsumersAndBytes) {
   EXPECT_GT(received_bytes(), 0);
 }
 
-TEST(ServerStatus, RejectsUnknownKeys) {
+TEST(ServerStatus, IsRefusedForUnknownKeys) {
   const auto own = new_keys(), allowed = new_keys(), others = new_keys();
   const ThreadServer server(
       {}, {.listen = {.bind = "tcp://127.0.0.1:*", .keys = own, .allowed = {allowed.public_key}}});
@@ -92,7 +93,7 @@ TEST(ServerStatus, ReportsStoppedServer) {
   EXPECT_EQ(ask(endpoint).kind, Kind::gone);
 }
 
-TEST(ServerStatus, AnswersDespiteSilentServers) {
+TEST(ServerStatus, IsReturnedDespiteSilentServers) {
   const Mute mute;
   const ThreadServer server;
   const auto answers = ask_status({mute.endpoint(), server.endpoint()}, {}, 1s);

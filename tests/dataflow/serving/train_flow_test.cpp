@@ -1,4 +1,4 @@
-// The training flow through data servers gives the same bytes as the local flow.
+// A training flow through data servers yields the same bytes as a local flow.
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/serving/facts.h"
 #include "tests/dataflow/flows.h"
@@ -65,7 +65,7 @@ TEST(ServedTrainFlow, RunsWithoutLocalData) {
   DataOptions remote = coco;
   remote.source = {server->endpoint()};
   remote.root = "nowhere";
-  EXPECT_THROW(open_train_data(remote, {}), ConfigError) << "the names of the classes are wanted";
+  EXPECT_THROW(open_train_data(remote, {}), ConfigError) << "class names are required";
   remote.classes = {"cat", "dog"};
   const auto train = open_train_data(remote, {});
   EXPECT_FALSE(train.source);
@@ -73,7 +73,7 @@ TEST(ServedTrainFlow, RunsWithoutLocalData) {
   EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 1), 10), seen(*here, 10));
 }
 
-TEST(ServedTrainFlow, RejectsOtherDataSet) {
+TEST(ServedTrainFlow, RejectsDifferentDataSet) {
   const TinyCoco coco(17), larger(18);
   const auto server = serve(coco);
   DataOptions remote = larger;
