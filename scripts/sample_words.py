@@ -14,8 +14,8 @@ import sys
 COMMENTS, MESSAGES, TEST_NAMES, OPTIONS = 150, 70, 80, 60
 COMMENT = re.compile(r"(?:^[ \t]*//[^\n]*\n)+", re.MULTILINE)
 LITERALS = r'(?:"(?:\\.|[^"\\\n])*"\s*)+'
-MESSAGE = re.compile(r"(?:throw \w+(?:::\w+)*|\blog_\w+|\bfail|\breject|\berror|\bwarn\w*|fmt::format)"
-                     rf"[({{]\s*({LITERALS})")
+SPEAKERS = r"(?:throw \w+(?:::\w+)*|\blog_\w+|\bfail|\breject|\berror|\bwarn\w*|fmt::format)"
+MESSAGE = re.compile(rf"{SPEAKERS}[({{]\s*({LITERALS})")
 TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
 PYTHON_TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
