@@ -215,7 +215,7 @@ TEST(Evaluation, RejectsBrokenParts) {
       broken.*field = bad;
       DetectorEvaluation evaluation(fake_validation().split, {});
       EXPECT_THAT([&] { evaluation.merge(broken); },
-                  ThrowsMessage<Error>(HasSubstr("evaluation: ")));
+                  ThrowsMessage<Error>(HasSubstr("partial")));
     }
   }
 }

@@ -40,7 +40,7 @@ TEST(RunFiles, ReportsLockedRunAsTraining) {
   {
     const FileLock lock(folder / "lock");
     EXPECT_EQ(read_run_files(folder).standing, Standing::training);
-    EXPECT_EQ(read_run_files(folder).standing_text, "step 40, 1.00 epochs");
+    EXPECT_EQ(read_run_files(folder).standing_text, "training; step 40, 1.00 epochs so far");
   }
   RunFolders::write(folder / "log.txt", "one\nerror: no memory is left\n");
   const auto run = read_run_files(folder);
