@@ -214,8 +214,7 @@ TEST(Evaluation, RejectsBrokenParts) {
       auto broken = part(0, 4);
       broken.*field = bad;
       DetectorEvaluation evaluation(fake_validation().split, {});
-      EXPECT_THAT([&] { evaluation.merge(broken); },
-                  ThrowsMessage<Error>(HasSubstr("partial")));
+      EXPECT_THAT([&] { evaluation.merge(broken); }, ThrowsMessage<Error>(HasSubstr("partial")));
     }
   }
 }
