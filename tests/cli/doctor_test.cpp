@@ -141,7 +141,7 @@ TEST_F(Doctor, UsesClassesOfConfiguration) {
   ASSERT_EQ(json["classes"].size(), 1U);
   EXPECT_EQ(json["classes"][0]["name"], "star");
   EXPECT_THAT(errors({"data.classes=[\"stra\"]"}), Contains("class-unknown in train2017: 1"));
-  expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "has 'star' twice");
+  expect_error(doctor({}, {"data.classes=[\"star\",\"star\"]"}), 2, "'star' twice");
 }
 
 TEST_F(Doctor, ChecksShapesOnlyForMasks) {

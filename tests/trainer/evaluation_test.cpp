@@ -215,8 +215,7 @@ TEST(Evaluation, RejectsBrokenParts) {
       auto broken = part(0, 4);
       broken.*field = bad;
       DetectorEvaluation evaluation(fake_validation().split, {});
-      EXPECT_THAT([&] { evaluation.merge(broken); },
-                  ThrowsMessage<Error>(HasSubstr("evaluation: ")));
+      EXPECT_THAT([&] { evaluation.merge(broken); }, ThrowsMessage<Error>(HasSubstr("partial")));
     }
   }
 }

@@ -40,7 +40,7 @@ TEST(RunFiles, ReportsLockedRunAsTraining) {
   {
     const FileLock lock(folder / "lock");
     EXPECT_EQ(read_run_files(folder).state, RecordedState::training);
-    EXPECT_EQ(read_run_files(folder).state_text, "step 40, 1.00 epochs");
+    EXPECT_EQ(read_run_files(folder).state_text, "training; step 40, 1.00 epochs so far");
   }
   RunFolders::write(folder / "log.txt", "one\nerror: no memory is left\n");
   const auto run = read_run_files(folder);
