@@ -1,6 +1,7 @@
 #include "millrace/models/backbones/maps.h"
 
 #include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/upsample_nearest2d.h>
@@ -30,6 +31,9 @@ onnx::Value average_pool(const onnx::Value& x) {
                        {"strides", onnx::Ints{2, 2}},
                        {"ceil_mode", std::int64_t{1}}});
 }
+
+at::Tensor concat_channels(const std::vector<at::Tensor>& maps) { return at::cat(maps, 1); }
+onnx::Value concat_channels(const std::vector<onnx::Value>& maps) { return onnx::concat(maps, 1); }
 
 at::Tensor upsample_like(const at::Tensor& x, const at::Tensor& like) {
   return at::upsample_nearest2d(x, {like.size(2), like.size(3)});

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "millrace/models/onnx/graph.h"
 
@@ -21,6 +22,10 @@ onnx::Value max_pooled(const onnx::Value& x, std::int64_t kernel);
 /// Average pooling of 2 x 2 pixels with stride 2; at an odd border, of the remaining pixels.
 at::Tensor average_pool(const at::Tensor& x);
 onnx::Value average_pool(const onnx::Value& x);
+
+/// Concatenates the channels of maps of one size.
+at::Tensor concat_channels(const std::vector<at::Tensor>& maps);
+onnx::Value concat_channels(const std::vector<onnx::Value>& maps);
 
 /// Nearest-neighbour upsampling to the sides of `like`.
 at::Tensor upsample_like(const at::Tensor& x, const at::Tensor& like);

@@ -47,10 +47,15 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
   denoising_classes_[classes].zero_();
 }
 
-Network::Memory Network::encode(const at::Tensor& pixels, const NormMode& mode) const {
+template <class X>
+std::vector<X> Network::encoded(const X& pixels, const NormMode& mode) const {
   auto maps = backbone_(pixels, mode);
   for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i], mode);
-  maps = encoder_(std::move(maps), mode);
+  return encoder_(std::move(maps), mode);
+}
+
+Network::Memory Network::encode(const at::Tensor& pixels, const NormMode& mode) const {
+  auto maps = encoded(pixels, mode);
   Memory memory;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     memory.sizes.emplace_back(maps[i].size(2), maps[i].size(3));
@@ -78,9 +83,7 @@ Network::Output Network::decode(const Memory& memory, const DenoisingQueries* de
 }
 
 PredictionNodes Network::operator()(const onnx::Value& pixels) const {
-  auto maps = backbone_(pixels);
-  for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i]);
-  maps = encoder_(std::move(maps));
+  auto maps = encoded(pixels, NormMode{});
   std::vector<onnx::Value> sizes;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     sizes.push_back(onnx::sides_of(maps[i], 2, 4));

@@ -47,6 +47,10 @@ class Network {
   std::int64_t classes() const { return classes_; }
 
  private:
+  /// Returns the encoder's output maps, fine to coarse.
+  template <class X>
+  std::vector<X> encoded(const X& pixels, const NormMode& mode) const;
+
   std::int64_t classes_;
   ResNetVd backbone_;
   std::vector<ConvNorm> encoder_in_;

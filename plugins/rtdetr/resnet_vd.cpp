@@ -1,11 +1,9 @@
 #include "resnet_vd.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/avg_pool2d.h>
-#include <ATen/ops/max_pool2d.h>
-
 #include <map>
 #include <string>
+
+#include <millrace/models/backbones/maps.h>
 
 namespace rtdetr {
 namespace {
@@ -64,19 +62,22 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
     scope.freeze("encoder.stages." + std::to_string(stage - 2) + ".");
 }
 
-at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormMode& mode) const {
+template <class X>
+X ResNetVd::Block::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
     y = convs[i](y, mode, {.activation = Activation::relu});
-  const auto from = pools ? at::avg_pool2d(x, 2, 2) : x;
-  return convs.back()(y, mode, {projects ? shortcut(from, mode) : x, Activation::relu});
+  if (!projects) return convs.back()(y, mode, {x, Activation::relu});
+  return convs.back()(y, mode,
+                      {shortcut(pools ? millrace::average_pool(x) : x, mode), Activation::relu});
 }
 
-std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormMode& mode) const {
+template <class X>
+std::vector<X> ResNetVd::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
-  y = at::max_pool2d(y, 3, 2, 1);
-  std::vector<at::Tensor> maps;
+  y = millrace::max_pooled(y, 3);
+  std::vector<X> maps;
   for (const auto& stage : stages_) {
     for (const auto& block : stage) y = block(y, mode);
     maps.push_back(y);
@@ -84,31 +85,7 @@ std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormMode
   return {maps.begin() + 1, maps.end()};
 }
 
-onnx::Value ResNetVd::Block::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, {.activation = Activation::relu});
-  if (!projects) return convs.back()(y, {x, Activation::relu});
-  const auto from =
-      pools ? x.graph->add("AveragePool", {x},
-                           {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}})
-            : x;
-  return convs.back()(y, {shortcut(from), Activation::relu});
-}
-
-std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
-  y = x.graph->add("MaxPool", {y},
-                   {{"kernel_shape", onnx::Ints{3, 3}},
-                    {"strides", onnx::Ints{2, 2}},
-                    {"pads", onnx::Ints{1, 1, 1, 1}}});
-  std::vector<onnx::Value> maps;
-  for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y);
-    maps.push_back(y);
-  }
-  return {maps.begin() + 1, maps.end()};
-}
+template std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor&, const NormMode&) const;
+template std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value&, const NormMode&) const;
 
 }  // namespace rtdetr

@@ -2,7 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
@@ -83,18 +82,6 @@ Mlp::Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t 
   for (std::int64_t i = 0; i < count; ++i)
     layers.push_back(
         linear(scope / "layers" / i, i == 0 ? in : hidden, i + 1 == count ? out : hidden));
-}
-
-at::Tensor Mlp::operator()(const at::Tensor& x) const {
-  auto y = layers.front()(x);
-  for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](at::relu(y));
-  return y;
-}
-
-onnx::Value Mlp::operator()(const onnx::Value& x) const {
-  auto y = layers.front()(x);
-  for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](onnx::apply("Relu", y));
-  return y;
 }
 
 at::Tensor by_place(const at::Tensor& map) { return map.flatten(2).transpose(1, 2); }

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/models/backbones/maps.h>
 #include <millrace/models/layers/layers.h>
 #include <millrace/models/onnx/graph.h>
 #include <cstdint>
@@ -54,8 +55,12 @@ struct Mlp {
   Mlp() = default;
   Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t out,
       std::int64_t count);
-  at::Tensor operator()(const at::Tensor& x) const;
-  onnx::Value operator()(const onnx::Value& x) const;
+  template <class X>
+  X operator()(const X& x) const {
+    auto y = layers.front()(x);
+    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](millrace::apply_relu(y));
+    return y;
+  }
 };
 
 /// Flattens a map (N, C, H, W) row by row to (N, H W, C).
