@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/device_pixels.h"

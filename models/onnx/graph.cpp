@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/base/proto_message.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"

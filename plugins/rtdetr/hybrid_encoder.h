@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/layers/layers.h>
-#include <cstdint>
 #include <vector>
 
 #include "options.h"

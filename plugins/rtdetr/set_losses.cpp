@@ -9,9 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/nan_to_num.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 

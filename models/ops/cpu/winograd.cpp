@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/panel_product.h"
