@@ -11,6 +11,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/device_pixels.h"
 #include "millrace/models/detector/loss_sums.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/onnx/detection.h"
 
@@ -146,6 +147,26 @@ std::vector<std::string> Detector::check_training(const TrainingFacts& facts) co
 
 at::Device Detector::device() const {
   return parameters().size() > 0 ? parameters().begin()->value.device() : at::kCPU;
+}
+
+Registry<DetectorFactory>& detectors() {
+  static Registry<DetectorFactory> registry("detector");
+  return registry;
+}
+
+Config own_options(const Config& model_table) {
+  return without(model_table, {"type", "weights", "force_weights"});
+}
+
+std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
+                                        const ModelContext& context) {
+  const auto& entry = detectors().at(name, table.origin);
+  const auto who = detectors().title(entry);
+  auto detector = with_component_name(who, "its factory",
+                                      [&] { return entry.create(own_options(table), context); });
+  detector->title_ = who.text();
+  detector->class_count_ = context.classes.size();
+  return detector;
 }
 
 }  // namespace millrace
