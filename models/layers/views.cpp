@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/models/onnx/pixels.h"
+#include "millrace/models/ops/boxes.h"
 
 namespace millrace {
 namespace {
@@ -83,8 +84,7 @@ at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const Im
 }
 
 ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, const View& view) {
-  auto& g = *padded.graph;
-  const auto in = g.in("view");
+  const auto in = padded.graph->in("view");
   ViewNodes nodes{images.pixels,
                   images.sizes,
                   onnx::padded_size(onnx::scaled_size(padded, view.scale), kDivisor),
@@ -100,10 +100,7 @@ ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, cons
     nodes.sizes = onnx::unsqueeze(size, {0});
   }
   if (view.flipped) nodes.pixels = onnx::mirrored(nodes.pixels, nodes.sizes);
-  const auto sides = [&](const onnx::Value& sizes) {
-    return onnx::cast(onnx::gather(sizes, g.ints({1, 0, 1, 0}), 1), onnx::Type::f32);
-  };
-  nodes.growth = sides(nodes.sizes) / sides(images.sizes);
+  nodes.growth = limits_of(nodes.sizes) / limits_of(images.sizes);
   return nodes;
 }
 
