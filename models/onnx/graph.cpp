@@ -39,50 +39,26 @@ const std::vector<Arity> kArities = {
     {5, 5, {"BatchNormalization"}},
 };
 
-// Field numbers of onnx.proto.
-enum ModelField {
-  kIrVersion = 1,
-  kProducer = 2,
-  kProducerVersion = 3,
-  kModelDoc = 6,
-  kGraph = 7,
-  kOpsets = 8,
-  kMetadata = 14
-};
-enum OpsetField { kOpsetVersion = 2 };
-enum PairField { kKey = 1, kValue = 2 };
-enum GraphField {
-  kNodes = 1,
-  kGraphName = 2,
-  kInitializers = 5,
-  kGraphDoc = 10,
-  kInputs = 11,
-  kOutputs = 12
-};
-enum NodeField { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5 };
-enum AttributeField {
-  kAttributeName = 1,
-  kFloat = 2,
-  kInt = 3,
-  kString = 4,
-  kIntList = 8,
-  kAttributeType = 20
-};
-enum AttributeType { kFloatType = 1, kIntType = 2, kStringType = 3, kIntListType = 7 };
-enum TensorField {
-  kDims = 1,
-  kDataType = 2,
-  kTensorName = 8,
-  kRawData = 9,
-  kExternalData = 13,
-  kDataLocation = 14
-};
-constexpr int kExternal = 1;  // value of a data location
-enum PortField { kPortName = 1, kPortType = 2, kPortDoc = 3 };
-enum TypeField { kTensorType = 1 };
-enum TensorTypeField { kElementType = 1, kShape = 2 };
-enum ShapeField { kDim = 1 };
-enum DimField { kDimValue = 1, kDimName = 2 };
+// Field numbers of onnx.proto: of a model, its operator sets and a pair of texts,
+constexpr int kModelIrVersion = 1, kProducer = 2, kProducerVersion = 3, kModelDoc = 6, kGraph = 7,
+              kOpsets = 8, kMetadata = 14;
+constexpr int kOpsetVersion = 2;
+constexpr int kKey = 1, kValue = 2;
+// of a graph, its nodes and their attributes,
+constexpr int kNodes = 1, kGraphName = 2, kInitializers = 5, kGraphDoc = 10, kInputs = 11,
+              kOutputs = 12;
+constexpr int kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5;
+constexpr int kAttributeName = 1, kFloat = 2, kInt = 3, kString = 4, kIntList = 8,
+              kAttributeType = 20;
+// and of a tensor, and an input or output with its type.
+constexpr int kDims = 1, kDataType = 2, kTensorName = 8, kRawData = 9, kExternalData = 13,
+              kDataLocation = 14;
+constexpr int kPortName = 1, kPortType = 2, kPortDoc = 3;
+constexpr int kTensorType = 1, kElementType = 1, kShape = 2, kDim = 1, kDimValue = 1, kDimName = 2;
+
+// Values of an attribute's type, and of a data location.
+constexpr int kFloatType = 1, kIntType = 2, kStringType = 3, kIntListType = 7;
+constexpr int kExternal = 1;
 
 constexpr std::pair<Type, at::ScalarType> kTypes[] = {
     {Type::f32, at::kFloat}, {Type::u8, at::kByte},      {Type::i32, at::kInt},
@@ -315,7 +291,7 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
                                .text(kPortDoc, port.doc));
 
   ProtoMessage model;
-  model.number(ModelField::kIrVersion, kIrVersion)
+  model.number(kModelIrVersion, kIrVersion)
       .text(kProducer, "millrace")
       .text(kProducerVersion, about.producer_version)
       .text(kModelDoc, about.doc)
