@@ -22,7 +22,11 @@ constexpr double kSide = 0.05;    // anchor side on the finest map, as a fractio
 constexpr double kMargin = 0.01;  // distance of valid centres and sides from 0 and 1
 constexpr double kInvalid = std::numeric_limits<float>::max();
 
-}  // namespace
+/// An anchor box at each map position, as `logits` (1, S, 4), and `valid` (1, S, 1): 1 if the box
+/// is inside the input by a margin, else 0 with logits of the largest float.
+struct Anchors {
+  at::Tensor logits, valid;
+};
 
 Anchors anchors_of(const MapSizes& sizes) {
   std::vector<at::Tensor> all;
@@ -38,6 +42,11 @@ Anchors anchors_of(const MapSizes& sizes) {
   const auto logits = (boxes / (1 - boxes)).log();
   return {at::where(valid, logits, kInvalid), valid.to(at::kFloat)};
 }
+
+/// Anchors in an ONNX graph, (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
+struct AnchorNodes {
+  onnx::Value logits, valid;
+};
 
 AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
   auto& g = *sizes.front().graph;
@@ -57,6 +66,8 @@ AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
       g.add("ReduceMin", {onnx::cast(inside, onnx::Type::f32)}, {{"axes", onnx::Ints{1}}});
   return {onnx::where(valid > 0, onnx::apply("Log", boxes / rest), kInvalid), valid};
 }
+
+}  // namespace
 
 double prior_bias() { return -std::log((1 - 0.01) / 0.01); }
 
@@ -91,7 +102,7 @@ Selection QuerySelection::operator()(const at::Tensor& memory, const MapSizes& s
   };
   const auto own = of_places(features);
   const auto anchor = of_places(anchors.logits.expand({memory.size(0), -1, -1}));
-  return {places, own, of_places(logits), box_(own).to(at::kFloat) + anchor};
+  return {own, of_places(logits), box_(own).to(at::kFloat) + anchor};
 }
 
 SelectionNodes QuerySelection::operator()(const onnx::Value& memory,

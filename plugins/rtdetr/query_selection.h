@@ -13,23 +13,9 @@
 
 namespace rtdetr {
 
-/// An anchor box at each map position, as `logits` (1, S, 4), and `valid` (1, S, 1): 1 if the box
-/// is inside the input by a margin, else 0 with logits of the largest float.
-struct Anchors {
-  at::Tensor logits, valid;
-};
-Anchors anchors_of(const MapSizes& sizes);
-
-/// Anchors in an ONNX graph, (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
-struct AnchorNodes {
-  onnx::Value logits, valid;
-};
-AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes);
-
 /// The selected queries: up to Q positions with the highest score of any class, in descending
 /// order, ties by index.
 struct Selection {
-  at::Tensor places;      // (N, Q) int64
   at::Tensor features;    // (N, Q, C)
   at::Tensor logits;      // (N, Q, K)
   at::Tensor box_logits;  // (N, Q, 4)
