@@ -101,7 +101,9 @@ ProtoMessage message_of(const std::string& name, const Attribute& attribute) {
   return message;
 }
 
-ProtoMessage message_of(const Dimensions& shape, Type type) {
+/// Returns the message of an input or output.
+std::string port(const std::string& name, Type type, const Dimensions& shape,
+                 const std::string& doc) {
   ProtoMessage dims;
   for (const auto& dimension : shape) {
     ProtoMessage one;
@@ -113,7 +115,11 @@ ProtoMessage message_of(const Dimensions& shape, Type type) {
   }
   ProtoMessage tensor;
   tensor.number(kElementType, static_cast<std::int64_t>(type)).message(kShape, dims);
-  return std::move(ProtoMessage().message(kTensorType, tensor));
+  return ProtoMessage()
+      .text(kPortName, name)
+      .message(kPortType, ProtoMessage().message(kTensorType, tensor))
+      .text(kPortDoc, doc)
+      .bytes();
 }
 
 }  // namespace
@@ -141,18 +147,19 @@ std::string Graph::unique(const std::string& wanted) {
   }
 }
 
-Value Graph::input(const std::string& name, Type type, const Dimensions& shape, std::string doc) {
+Value Graph::input(const std::string& name, Type type, const Dimensions& shape,
+                   const std::string& doc) {
   if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
-  inputs_.push_back({name, type, shape, std::move(doc)});
+  inputs_.push_back(port(name, type, shape, doc));
   return {this, name, type};
 }
 
 void Graph::output(const std::string& name, const Value& value, const Dimensions& shape,
-                   std::string doc) {
+                   const std::string& doc) {
   if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
   if (value.graph != this) throw std::logic_error("onnx: output belongs to another graph: " + name);
-  nodes_.push_back({"Identity", name + "/Identity", {value.name}, {name}, {}});
-  outputs_.push_back({name, value.type, shape, std::move(doc)});
+  append("Identity", name + "/Identity", {value.name}, {name}, {});
+  outputs_.push_back(port(name, value.type, shape, doc));
 }
 
 std::vector<Value> Graph::add_several(const std::string& op, const std::vector<Value>& inputs,
@@ -164,21 +171,33 @@ std::vector<Value> Graph::add_several(const std::string& op, const std::vector<V
     throw std::logic_error("onnx: operator " + op + " is not listed (graph.cpp)");
   if (inputs.size() < known->least || inputs.size() > known->most)
     throw std::logic_error(fmt::format("onnx: {} does not take {} inputs", op, inputs.size()));
-  Node node{op, unique(place_.empty() ? op : place_ + "/" + op), {}, {}, attributes};
+  const auto node = unique(place_.empty() ? op : place_ + "/" + op);
+  std::vector<std::string> from, to;
   for (const auto& input : inputs) {
     if (input.graph != this && !input.name.empty())
-      throw std::logic_error("onnx: " + node.name + " has an input of another graph");
-    node.inputs.push_back(input.name);
+      throw std::logic_error("onnx: " + node + " has an input of another graph");
+    from.push_back(input.name);
   }
   std::vector<Value> results;
   for (std::size_t i = 0; i < types.size(); ++i) {
     // The first output has its node's name: names of nodes and of values are separate in ONNX.
-    const auto name = i == 0 ? node.name : unique(fmt::format("{}:{}", node.name, i));
-    node.outputs.push_back(name);
-    results.push_back({this, name, types[i]});
+    to.push_back(i == 0 ? node : unique(fmt::format("{}:{}", node, i)));
+    results.push_back({this, to.back(), types[i]});
   }
-  nodes_.push_back(std::move(node));
+  append(op, node, from, to, attributes);
   return results;
+}
+
+void Graph::append(const std::string& op, const std::string& name,
+                   const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                   const Attributes& attributes) {
+  ProtoMessage message;
+  for (const auto& input : inputs) message.text(kNodeInput, input);
+  for (const auto& output : outputs) message.text(kNodeOutput, output);
+  message.text(kNodeName, name).text(kNodeOp, op);
+  for (const auto& [key, attribute] : attributes)
+    message.message(kNodeAttribute, message_of(key, attribute));
+  nodes_.push_back(message.bytes());
 }
 
 Value Graph::add(const std::string& op, const std::vector<Value>& inputs,
@@ -189,9 +208,8 @@ Value Graph::add(const std::string& op, const std::vector<Value>& inputs,
 
 Value Graph::store(const at::Tensor& tensor, const std::string& name) {
   const auto values = tensor.detach().cpu().contiguous(at::MemoryFormat::Contiguous);
-  const auto type = type_of(values);
-  tensors_.push_back({unique(name), type, values.sizes().vec(), values});
-  return {this, tensors_.back().name, type};
+  tensors_.emplace_back(unique(name), values);
+  return {this, tensors_.back().first, type_of(values)};
 }
 
 const std::string& Graph::name_of(const at::Tensor& tensor) const {
@@ -242,32 +260,23 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
                                                 const About& about,
                                                 std::uint64_t inline_bytes) const {
   std::uint64_t total = 0;
-  for (const auto& tensor : tensors_) total += tensor.values.nbytes();
+  for (const auto& [name, values] : tensors_) total += values.nbytes();
   const bool external = total > inline_bytes;
   constexpr std::uint64_t kSmall = 1024, kPage = 4096;  // small ones stay inline; mmap needs pages
   auto data_file = file;
   data_file += ".data";
 
   ProtoMessage graph;
-  for (const auto& node : nodes_) {
-    ProtoMessage message;
-    for (const auto& input : node.inputs) message.text(kNodeInput, input);
-    for (const auto& output : node.outputs) message.text(kNodeOutput, output);
-    message.text(kNodeName, node.name).text(kNodeOp, node.op);
-    for (const auto& [name, attribute] : node.attributes)
-      message.message(kNodeAttribute, message_of(name, attribute));
-    graph.message(kNodes, message);
-  }
+  for (const auto& node : nodes_) graph.text(kNodes, node);
   graph.text(kGraphName, about.name);
   std::vector<std::string_view> outside;
   std::uint64_t offset = 0;
   static const std::string kZeros(kPage, '\0');
-  for (const auto& tensor : tensors_) {
+  for (const auto& [name, values] : tensors_) {
     ProtoMessage message;
-    for (const auto side : tensor.shape) message.number(kDims, side);
-    message.number(kDataType, static_cast<std::int64_t>(tensor.type))
-        .text(kTensorName, tensor.name);
-    const auto bytes = bytes_of(tensor.values);
+    for (const auto side : values.sizes()) message.number(kDims, side);
+    message.number(kDataType, static_cast<std::int64_t>(type_of(values))).text(kTensorName, name);
+    const auto bytes = bytes_of(values);
     if (external && bytes.size() >= kSmall) {
       message.message(kExternalData, pair_of("location", data_file.filename().string()))
           .message(kExternalData, pair_of("offset", std::to_string(offset)))
@@ -283,12 +292,8 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
     graph.message(kInitializers, message);
   }
   graph.text(kGraphDoc, about.doc);
-  for (const auto& [field, ports] : {std::pair{kInputs, &inputs_}, {kOutputs, &outputs_}})
-    for (const auto& port : *ports)
-      graph.message(field, ProtoMessage()
-                               .text(kPortName, port.name)
-                               .message(kPortType, message_of(port.shape, port.type))
-                               .text(kPortDoc, port.doc));
+  for (const auto& input : inputs_) graph.text(kInputs, input);
+  for (const auto& output : outputs_) graph.text(kOutputs, output);
 
   ProtoMessage model;
   model.number(kModelIrVersion, kIrVersion)
