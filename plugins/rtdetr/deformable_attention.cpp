@@ -22,7 +22,7 @@
 #define RTDETR_SIMD
 #endif
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -330,4 +330,4 @@ onnx::Value deformable_attention(const onnx::Value& values, const std::vector<on
       {0, 2, 1});
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

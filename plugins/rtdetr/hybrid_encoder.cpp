@@ -12,7 +12,7 @@
 #include <millrace/models/backbones/maps.h>
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr std::int64_t kBlocks = 3;  // RepVGG blocks per fusion
@@ -69,7 +69,7 @@ HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options, 
            linear(layer / "fc1", channels, options.ffn_dim),
            linear(layer / "fc2", options.ffn_dim, channels)};
 
-  const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
+  const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
     return ConvNorm(place / "conv", place / "norm", shape, {options.norm, norm_eps});
   };
   const auto inside = static_cast<std::int64_t>(static_cast<double>(channels) * options.expansion);
@@ -109,7 +109,7 @@ X HybridEncoder::RepVgg::operator()(const X& x, const NormMode& mode) const {
 
 template <class X>
 X HybridEncoder::CspRep::operator()(const X& a, const X& b, const NormMode& mode) const {
-  const auto both = millrace::concat_channels({a, b});
+  const auto both = concat_channels({a, b});
   auto y = deep(both, mode, {.activation = Activation::silu});
   for (const auto& block : blocks) y = block(y, mode);
   y = y + side(both, mode, {.activation = Activation::silu});
@@ -136,7 +136,7 @@ std::vector<X> HybridEncoder::operator()(std::vector<X> maps, const NormMode& mo
     auto& coarse = maps[maps.size() - 1 - i];
     auto& fine = maps[maps.size() - 2 - i];
     coarse = lateral_[i](coarse, mode, {.activation = Activation::silu});
-    fine = top_down_[i](millrace::upsample_like(coarse, fine), fine, mode);
+    fine = top_down_[i](upsample_like(coarse, fine), fine, mode);
   }
   for (std::size_t i = 0; i < bottom_up_.size(); ++i)
     maps[i + 1] =
@@ -149,4 +149,4 @@ template std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tenso
 template std::vector<onnx::Value> HybridEncoder::operator()(std::vector<onnx::Value>,
                                                             const NormMode&) const;
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -11,11 +11,7 @@
 #include "options.h"
 #include "transformer.h"
 
-namespace rtdetr {
-
-using millrace::Activation;
-using millrace::ConvNorm;
-using millrace::NormMode;
+namespace millrace::rtdetr {
 
 class HybridEncoder {
  public:
@@ -61,4 +57,4 @@ class HybridEncoder {
   std::vector<CspRep> top_down_, bottom_up_;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

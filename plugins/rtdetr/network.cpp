@@ -6,18 +6,18 @@
 
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr std::int64_t kMaps = 3;
 
 /// Creates a 1x1 convolution with norm for each map.
 std::vector<ConvNorm> projections(const Scope& scope, const std::vector<std::int64_t>& in,
-                                  std::int64_t out, const millrace::NormOptions& norm) {
+                                  std::int64_t out, const NormOptions& norm) {
   std::vector<ConvNorm> all;
   for (std::int64_t i = 0; i < std::ssize(in); ++i)
     all.emplace_back(scope / i / 0, scope / i / 1,
-                     millrace::Conv2d::Shape{in[static_cast<std::size_t>(i)], out, 1}, norm);
+                     Conv2d::Shape{in[static_cast<std::size_t>(i)], out, 1}, norm);
   return all;
 }
 
@@ -42,7 +42,7 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
       decoder_(scope / "decoder", options, classes, kMaps) {
   if (!denoising_classes_.defined()) return;
   // The last row pads images with fewer objects and is not trained.
-  scope.set_classes("denoising_class_embed", {1, millrace::Background::last});
+  scope.set_classes("denoising_class_embed", {1, Background::last});
   const at::NoGradGuard no_grad;
   denoising_classes_[classes].zero_();
 }
@@ -94,4 +94,4 @@ PredictionNodes Network::operator()(const onnx::Value& pixels) const {
   return decoder_(selection.features, selection.box_logits, memory, sizes);
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -16,7 +16,7 @@
 #include "query_selection.h"
 #include "resnet_vd.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 class Network {
  public:
@@ -61,4 +61,4 @@ class Network {
   Decoder decoder_;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

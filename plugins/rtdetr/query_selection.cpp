@@ -15,7 +15,7 @@
 #include <millrace/models/layers/cells.h>
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr double kSide = 0.05;    // anchor side on the finest map, as a fraction of the input
@@ -33,7 +33,7 @@ Anchors anchors_of(const MapSizes& sizes) {
   double side = kSide;
   for (const auto& [height, width] : sizes) {
     const auto map = at::tensor({width, height}, at::kFloat);
-    const auto centres = (millrace::cells_of(height, width) + 0.5) / map;
+    const auto centres = (cells_of(height, width) + 0.5) / map;
     all.push_back(at::cat({centres, at::full_like(centres, side)}, 1));
     side *= 2;
   }
@@ -55,7 +55,7 @@ AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
   double side = kSide;
   for (const auto& size : sizes) {
     const auto map = onnx::cast(onnx::gather(size, g.ints({1, 0}), 0), onnx::Type::f32);
-    const auto centres = (millrace::cells_of(size) + 0.5) / map;
+    const auto centres = (cells_of(size) + 0.5) / map;
     const auto sides = onnx::filled(onnx::sides_of(centres, 0, 2), side, onnx::Type::f32);
     all.push_back(onnx::concat({centres, sides}, 1));
     side *= 2;
@@ -118,4 +118,4 @@ SelectionNodes QuerySelection::operator()(const onnx::Value& memory,
   return {own, box_(own) + onnx::gather(anchors.logits, places, 0)};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "transformer.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 /// The selected queries: up to Q positions with the highest score of any class, in descending
 /// order, ties by index.
@@ -48,4 +48,4 @@ double prior_bias();
 /// Creates a box head: three layers, the last one initialised to 0.
 Mlp box_head(const Scope& scope, std::int64_t channels);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -5,7 +5,7 @@
 
 #include <millrace/models/backbones/maps.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 struct Layout {
@@ -21,8 +21,8 @@ const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2
 }  // namespace
 
 ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
-  const millrace::NormOptions norm{options.norm, norm_eps};
-  const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
+  const NormOptions norm{options.norm, norm_eps};
+  const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
     return ConvNorm(place / "convolution", place / "normalization", shape, norm);
   };
   const auto stem = scope / "embedder" / "embedder";
@@ -68,15 +68,14 @@ X ResNetVd::Block::operator()(const X& x, const NormMode& mode) const {
   for (std::size_t i = 0; i + 1 < convs.size(); ++i)
     y = convs[i](y, mode, {.activation = Activation::relu});
   if (!projects) return convs.back()(y, mode, {x, Activation::relu});
-  return convs.back()(y, mode,
-                      {shortcut(pools ? millrace::average_pool(x) : x, mode), Activation::relu});
+  return convs.back()(y, mode, {shortcut(pools ? average_pool(x) : x, mode), Activation::relu});
 }
 
 template <class X>
 std::vector<X> ResNetVd::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
-  y = millrace::max_pooled(y, 3);
+  y = max_pooled(y, 3);
   std::vector<X> maps;
   for (const auto& stage : stages_) {
     for (const auto& block : stage) y = block(y, mode);
@@ -88,4 +87,4 @@ std::vector<X> ResNetVd::operator()(const X& x, const NormMode& mode) const {
 template std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor&, const NormMode&) const;
 template std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value&, const NormMode&) const;
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -12,13 +12,7 @@
 
 #include "options.h"
 
-namespace rtdetr {
-
-using millrace::Activation;
-using millrace::ConvNorm;
-using millrace::NormMode;
-using millrace::Scope;
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 class ResNetVd {
  public:
@@ -47,4 +41,4 @@ class ResNetVd {
   std::array<std::int64_t, 3> channels_{};
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -19,7 +19,7 @@
 #include "assignment.h"
 #include "box_forms.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 /// Returns the focal cost (Q, G) of queries with logits (Q, K) for the classes of `labels` (G).
@@ -149,4 +149,4 @@ SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const Los
           options.giou_weight * (1 - overlap.giou).sum()};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -8,9 +8,7 @@
 
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
-
-using millrace::ParameterKind;
+namespace millrace::rtdetr {
 
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias) {
   Linear layer;
@@ -89,4 +87,4 @@ onnx::Value by_place(const onnx::Value& map) {
   return onnx::transpose(onnx::reshape(map, {0, 0, -1}), {0, 2, 1});
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -11,11 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace rtdetr {
-
-using millrace::Linear;
-using millrace::Scope;
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 /// Creates a linear layer with weights uniform in [-bound, bound) and a constant bias.
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias = 0);
@@ -58,7 +54,7 @@ struct Mlp {
   template <class X>
   X operator()(const X& x) const {
     auto y = layers.front()(x);
-    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](millrace::apply_relu(y));
+    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](apply_relu(y));
     return y;
   }
 };
@@ -67,4 +63,4 @@ struct Mlp {
 at::Tensor by_place(const at::Tensor& map);
 onnx::Value by_place(const onnx::Value& map);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr
