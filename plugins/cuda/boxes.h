@@ -40,23 +40,19 @@ struct MatchRules {
 };
 
 /// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): index of each
-/// image's first box; nullptr = a single image.
+/// image's first box.
 struct TruthTable {
   const float* boxes;
   const std::int64_t* begins;
   std::int64_t count, images;  // G, N
 
-  MILLRACE_HOST_DEVICE std::int64_t begin(std::int64_t image) const {
-    return begins ? begins[image] : image * count;
-  }
-
   /// Returns the image of ground truth box g: the last image that begins at or before g and is not
   /// empty.
   MILLRACE_HOST_DEVICE std::int64_t image_of(std::int64_t g) const {
-    std::int64_t low = 0, high = images;  // invariant: begin(low) <= g < begin(high)
+    std::int64_t low = 0, high = images;  // invariant: begins[low] <= g < begins[high]
     while (high - low > 1) {
       const auto middle = (low + high) / 2;
-      (begin(middle) <= g ? low : high) = middle;
+      (begins[middle] <= g ? low : high) = middle;
     }
     return low;
   }
@@ -80,7 +76,7 @@ MILLRACE_HOST_DEVICE inline void match_one(const TruthTable& truths, const BoxTa
                                            const float* highest, const MatchRules& rules,
                                            std::int64_t i, std::int64_t* truth,
                                            std::int8_t* label) {
-  const auto image = i / boxes.count, begin = truths.begin(image), end = truths.begin(image + 1);
+  const auto image = i / boxes.count, begin = truths.begins[image], end = truths.begins[image + 1];
   const auto box = boxes.at(image, i % boxes.count);
   std::int64_t own = begin;
   float best = 0;

@@ -262,8 +262,7 @@ std::vector<at::Tensor> roi_align_backward(const at::Tensor& grad_output, const 
   return gradients;
 }
 
-std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
-                                         const std::optional<at::Tensor>& begins,
+std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth, const at::Tensor& begins,
                                          const at::Tensor& boxes, double low, double high,
                                          bool low_quality, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
@@ -271,13 +270,13 @@ std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
   const bool shared = images > 0 && boxes.stride(0) == 0;
   const auto truths = contiguous_float(truth),
              candidates = contiguous_float(shared ? boxes[0] : boxes);
-  const auto first = begins ? begins->contiguous() : at::Tensor();
+  const auto first = begins.contiguous();
   auto highest = at::empty({truth.size(0)}, truths.options());
   auto best = at::empty({images, count}, boxes.options().dtype(at::kLong)),
        label = at::empty({images, count}, boxes.options().dtype(at::kChar));
   cuda::match(
-      {truths.const_data_ptr<float>(), begins ? first.const_data_ptr<std::int64_t>() : nullptr,
-       truths.size(0), images},
+      {truths.const_data_ptr<float>(), first.const_data_ptr<std::int64_t>(), truths.size(0),
+       images},
       {candidates.const_data_ptr<float>(), count, shared},
       {static_cast<float>(low), static_cast<float>(high), static_cast<float>(offset), low_quality},
       highest.mutable_data_ptr<float>(), best.mutable_data_ptr<std::int64_t>(),
