@@ -93,6 +93,11 @@ inline Value slice(const Value& x, std::int64_t axis, std::int64_t begin, std::i
 inline Value filled(const Value& shape, double value, Type type) {
   return expand(shape.graph->scalar(value, type), shape);
 }
+/// Returns sides rounded up to multiples of `divisor`.
+inline Value padded_size(const Value& size, std::int64_t divisor) {
+  const auto step = static_cast<double>(divisor);
+  return (size + (step - 1)) / step * step;
+}
 /// Returns 0, 1 ... count - 1, of the type of `count`, which is a list of one number.
 inline Value range(const Value& count) {
   auto& g = *count.graph;

@@ -35,6 +35,11 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
   return size;
 }
 
+/// Returns the factors between boxes in pixels and as fractions of the network's input, (4).
+at::Tensor sides_of(cv::Size padded) {
+  return at::tensor({padded.width, padded.height, padded.width, padded.height}, at::kFloat);
+}
+
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
@@ -67,11 +72,9 @@ RtDetr::RtDetr(const RtDetrOptions& options, const ModelContext& context)
           options, std::ssize(context.classes)) {}
 
 std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
-  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
-                                at::TensorOptions(at::kFloat));
   std::vector<Target> targets;
   for (const auto& truth : truths_of(batch))
-    targets.push_back({truth.labels, to_centers(truth.boxes / sides)});
+    targets.push_back({truth.labels, to_centers(truth.boxes / sides_of(padded))});
   return targets;
 }
 
@@ -136,13 +139,11 @@ LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
 
 std::vector<std::vector<DetectedObject>> RtDetr::find_objects(const Batch& batch, DetectionNotes*) {
   const at::NoGradGuard no_grad;
-  const auto padded = padded_size(batch);
   const auto memory = network_.encode(normalize(batch, options_.pixels), NormMode{});
   const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();
   const auto classes = last.logits.size(2);
   const auto scores = at::sigmoid(last.logits).flatten(1);  // (N, Q K)
-  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
-                                at::TensorOptions(at::kFloat));
+  const auto sides = sides_of(padded_size(batch));
   std::vector<Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
@@ -158,8 +159,7 @@ std::vector<std::vector<DetectedObject>> RtDetr::find_objects(const Batch& batch
 
 onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
-  const auto divisor = static_cast<double>(images.divisor);
-  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
   const auto last = network_(normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
