@@ -114,14 +114,13 @@ std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,
       const auto& [part, places] = one;
       DetectionNotes own;
       auto found = find_objects(part, notes ? &own : nullptr);
-      check(found, part, class_count_);
-      for (auto [whole, some] : {std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
-                                 std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
+      for (auto [whole, some] :
+           {std::pair(&all, &found), std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
+            std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
         if (!whole) continue;
         check(*some, part, class_count_);
         for (std::size_t i = 0; i < places.size(); ++i) (*whole)[places[i]] = std::move((*some)[i]);
       }
-      for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(found[i]);
     }
     return all;
   });

@@ -14,7 +14,6 @@
 #include "millrace/base/sha256.h"
 #include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/detection/test_time.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/safetensors.h"
 

@@ -15,10 +15,9 @@
 #include <mutex>
 
 #include "millrace/base/random.h"
-#include "millrace/models/layers/batch_norm_silu.h"
+#include "millrace/models/layers/batch_norms.h"
 #include "millrace/models/layers/convolution.h"
 #include "millrace/models/layers/matrix_product.h"
-#include "millrace/models/layers/sync_batch_norm.h"
 #include "millrace/models/onnx/operations.h"
 
 namespace millrace {

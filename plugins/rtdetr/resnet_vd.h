@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/layers/layers.h>
-#include <millrace/models/onnx/graph.h>
 #include <array>
 #include <cstdint>
 #include <vector>
