@@ -40,6 +40,7 @@ set(public_headers
   millrace/callbacks/set_parameter.h
   millrace/models/backbones/maps.h
   millrace/models/backbones/pyramid_options.h
+  millrace/models/backbones/resnet.h
   millrace/models/layers/cells.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h

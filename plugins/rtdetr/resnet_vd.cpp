@@ -1,25 +1,10 @@
 #include "resnet_vd.h"
 
-#include <map>
 #include <string>
 
 #include <millrace/models/backbones/maps.h>
 
 namespace millrace::rtdetr {
-namespace {
-
-struct Layout {
-  std::array<std::int64_t, 4> blocks;
-  bool bottleneck;
-};
-
-const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
-                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
-                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
-                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
-
-}  // namespace
-
 ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
   const NormOptions norm{options.norm, norm_eps};
   const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
@@ -29,7 +14,7 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
   const auto half = options.width / 2;
   stem_ = {unit(stem / 0, {3, half, 3, 2}), unit(stem / 1, {half, half, 3}),
            unit(stem / 2, {half, options.width, 3})};
-  const auto& [blocks, bottleneck] = kLayouts.at(options.type);
+  const auto& [blocks, bottleneck] = layout_of(options.type);
   auto in = options.width;
   for (std::size_t stage = 0; stage < 4; ++stage) {
     const auto middle = options.width << stage;
@@ -39,7 +24,7 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
       const auto place =
           scope / "encoder" / "stages" / static_cast<std::int64_t>(stage) / "layers" / index;
       const auto layer = place / "layer";
-      Block block;
+      ResidualBlock block;
       if (bottleneck)
         block.convs = {unit(layer / 0, {in, middle, 1}),
                        unit(layer / 1, {middle, middle, 3, stride}),
@@ -63,22 +48,13 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
 }
 
 template <class X>
-X ResNetVd::Block::operator()(const X& x, const NormMode& mode) const {
-  auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, mode, {.activation = Activation::relu});
-  if (!projects) return convs.back()(y, mode, {x, Activation::relu});
-  return convs.back()(y, mode, {shortcut(pools ? average_pool(x) : x, mode), Activation::relu});
-}
-
-template <class X>
 std::vector<X> ResNetVd::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
   y = max_pooled(y, 3);
   std::vector<X> maps;
   for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y, mode);
+    y = through(stage, y, mode);
     maps.push_back(y);
   }
   return {maps.begin() + 1, maps.end()};

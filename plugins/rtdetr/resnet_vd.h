@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <millrace/models/layers/layers.h>
+#include <millrace/models/backbones/resnet.h>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -27,16 +27,8 @@ class ResNetVd {
   const std::array<std::int64_t, 3>& channels() const { return channels_; }
 
  private:
-  struct Block {
-    std::vector<ConvNorm> convs;  // two (basic block) or three (bottleneck)
-    ConvNorm shortcut;
-    bool projects = false, pools = false;
-    template <class X>
-    X operator()(const X& x, const NormMode& mode) const;
-  };
-
   std::vector<ConvNorm> stem_;
-  std::array<std::vector<Block>, 4> stages_;
+  std::array<ResidualStage, 4> stages_;
   std::array<std::int64_t, 3> channels_{};
 };
 
