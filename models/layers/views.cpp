@@ -36,6 +36,16 @@ at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
   return at::tensor({x, y, x, y}, options);
 }
 
+/// `width`: widths that broadcast with the boxes' first coordinates.
+onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
+  const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
+  return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);
+}
+
+onnx::Value widths(const ViewNodes& nodes) {  // (N, 1)
+  return onnx::cast(onnx::slice(nodes.sizes, 1, 1, 2), onnx::Type::f32);
+}
+
 }  // namespace
 
 std::vector<View> views_of(const DetectionOptions& options) {
@@ -103,20 +113,6 @@ ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, cons
   nodes.growth = limits_of(nodes.sizes) / limits_of(images.sizes);
   return nodes;
 }
-
-namespace {
-
-/// `width`: widths that broadcast with the boxes' first coordinates.
-onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
-  const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
-  return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);
-}
-
-onnx::Value widths(const ViewNodes& nodes) {  // (N, 1)
-  return onnx::cast(onnx::slice(nodes.sizes, 1, 1, 2), onnx::Type::f32);
-}
-
-}  // namespace
 
 onnx::Value out_of_view(const onnx::Value& boxes, const ViewNodes& nodes, const View& view) {
   const auto own =
