@@ -5,6 +5,7 @@
 #include <millrace/models/backbones/maps.h>
 
 namespace millrace::rtdetr {
+
 ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
   const NormOptions norm{options.norm, norm_eps};
   const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
