@@ -243,8 +243,9 @@ std::optional<Translation> row_to_ours(const Scheme& scheme, std::string_view na
 
 /// Returns true if the name belongs to a classifier's head.
 bool is_of_classifier(std::string_view name) {
-  constexpr std::string_view kHeads[] = {"fc.", "classifier.", "head."};
-  return std::ranges::any_of(kHeads, [&](const auto& head) { return name.starts_with(head); });
+  constexpr std::string_view kClassifiers[] = {"fc.", "classifier.", "head."};
+  return std::ranges::any_of(kClassifiers,
+                             [&](const auto& head) { return name.starts_with(head); });
 }
 
 std::optional<Translation> to_ours(const Scheme& scheme, std::string_view name) {
