@@ -38,7 +38,9 @@ set(public_headers
   millrace/trainer/optimizer/hyper_parameters.h
   millrace/trainer/train_state.h
   millrace/callbacks/set_parameter.h
+  millrace/models/backbones/maps.h
   millrace/models/backbones/pyramid_options.h
+  millrace/models/backbones/resnet.h
   millrace/models/layers/cells.h
   millrace/models/layers/layers.h
   millrace/models/layers/losses.h

@@ -10,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
 #include "millrace/models/backbones/pyramid.h"
-#include "millrace/models/layers/results.h"
 #include "millrace/models/layers/views.h"
 #include "millrace/models/onnx/pixels.h"
 #include "millrace/models/training_checks.h"

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -17,14 +16,8 @@ constexpr std::int64_t kStem = 64;          // channels
 constexpr int kBlocks = 4;                  // blocks of layer1 and of each branch of a module
 constexpr std::array kModules = {1, 4, 3};  // modules of stage2, stage3, stage4
 
-/// Returns the width in a type's name, e.g. 18 for "hrnet_w18".
-std::int64_t width_of(BackboneType backbone) {
-  const auto type = value_name(backbone);
-  std::int64_t width = 0;
-  const auto digits = type.find_first_of("0123456789");
-  std::from_chars(type.data() + digits, type.data() + type.size(), width);
-  return width;
-}
+/// The width of each type, from hrnet_w18 on.
+constexpr std::array<std::int64_t, 4> kWidths = {18, 32, 40, 48};
 
 }  // namespace
 
@@ -80,7 +73,8 @@ std::vector<X> HrModule::operator()(std::vector<X> x, const NormMode& mode) cons
 
 HrNet::HrNet(const Scope& scope, const PyramidOptions& options) {
   const NormOptions norm{options.norm, options.norm_eps};
-  const auto width = width_of(options.backbone);
+  const auto width = kWidths.at(static_cast<std::size_t>(options.backbone) -
+                                static_cast<std::size_t>(BackboneType::hrnet_w18));
   for (std::size_t i = 0; i < channels_.size(); ++i) channels_[i] = width << i;
   stem_ = {ConvNorm(scope / "conv1", scope / "bn1", {3, kStem, 3, 2}, norm),
            ConvNorm(scope / "conv2", scope / "bn2", {kStem, kStem, 3, 2}, norm)};

@@ -6,19 +6,15 @@
 #include "millrace/models/backbones/maps.h"
 
 namespace millrace {
-namespace {
 
-struct Layout {
-  std::array<int, 4> blocks;
-  bool bottleneck;
-};
-
-const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
-                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
-                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
-                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
-
-}  // namespace
+const ResNetLayout& layout_of(BackboneType type) {
+  static const std::map<BackboneType, ResNetLayout> layouts = {
+      {BackboneType::resnet18, {{2, 2, 2, 2}, false}},
+      {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
+      {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
+      {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
+  return layouts.at(type);
+}
 
 ResidualBlock::ResidualBlock(const Scope& scope, const Shape& shape, const NormOptions& norm,
                              double last_scale)
@@ -57,7 +53,7 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
   } else {
     stem_ = {ConvNorm(conv1, bn1, {3, options.width, 7, 2}, norm)};
   }
-  const auto& [blocks, bottleneck] = kLayouts.at(options.backbone);
+  const auto& [blocks, bottleneck] = layout_of(options.backbone);
   const double last_scale = options.zero_init_residual ? 0 : 1;
   auto in = options.width;
   for (std::size_t stage = 0; stage < 4; ++stage) {
@@ -65,7 +61,7 @@ ResNet::ResNet(const Scope& scope, const PyramidOptions& options)
     const auto out = bottleneck ? planes * 4 : planes;
     const auto middle = planes * options.width_per_group / 64 * options.groups;
     const auto layer = scope / ("layer" + std::to_string(stage + 1));
-    for (int index = 0; index < blocks[stage]; ++index) {
+    for (std::int64_t index = 0; index < blocks[stage]; ++index) {
       const std::int64_t stride = stage > 0 && index == 0 ? 2 : 1;
       stages_[stage].emplace_back(layer / index,
                                   ResidualBlock::Shape{.in = in,

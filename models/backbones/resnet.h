@@ -44,6 +44,14 @@ X through(const ResidualStage& stage, X x, const NormMode& mode) {
   return x;
 }
 
+/// The blocks of each stage of a published network.
+struct ResNetLayout {
+  std::array<std::int64_t, 4> blocks;
+  bool bottleneck;
+};
+/// Requires a ResNet.
+const ResNetLayout& layout_of(BackboneType type);
+
 class ResNet {
  public:
   /// Freezes the first `options.freeze_at` stages: 1 = the stem, 2 = also C2, ... 5 = all.

@@ -7,11 +7,11 @@
 
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/device_pixels.h"
 #include "millrace/models/detector/loss_sums.h"
+#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/onnx/detection.h"
 
@@ -114,14 +114,13 @@ std::vector<std::vector<DetectedObject>> Detector::detect(const Batch& batch,
       const auto& [part, places] = one;
       DetectionNotes own;
       auto found = find_objects(part, notes ? &own : nullptr);
-      check(found, part, class_count_);
-      for (auto [whole, some] : {std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
-                                 std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
+      for (auto [whole, some] :
+           {std::pair(&all, &found), std::pair(notes ? &notes->proposals : nullptr, &own.proposals),
+            std::pair(notes ? &notes->raw : nullptr, &own.raw)}) {
         if (!whole) continue;
         check(*some, part, class_count_);
         for (std::size_t i = 0; i < places.size(); ++i) (*whole)[places[i]] = std::move((*some)[i]);
       }
-      for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = std::move(found[i]);
     }
     return all;
   });
@@ -147,6 +146,26 @@ std::vector<std::string> Detector::check_training(const TrainingFacts& facts) co
 
 at::Device Detector::device() const {
   return parameters().size() > 0 ? parameters().begin()->value.device() : at::kCPU;
+}
+
+Registry<DetectorFactory>& detectors() {
+  static Registry<DetectorFactory> registry("detector");
+  return registry;
+}
+
+Config own_options(const Config& model_table) {
+  return without(model_table, {"type", "weights", "force_weights"});
+}
+
+std::unique_ptr<Detector> make_detector(const std::string& name, const Config& table,
+                                        const ModelContext& context) {
+  const auto& entry = detectors().at(name, table.origin);
+  const auto who = detectors().title(entry);
+  auto detector = with_component_name(who, "its factory",
+                                      [&] { return entry.create(own_options(table), context); });
+  detector->title_ = who.text();
+  detector->class_count_ = context.classes.size();
+  return detector;
 }
 
 }  // namespace millrace

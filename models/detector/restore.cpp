@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "millrace/base/errors.h"
-#include "millrace/models/detector/make_detector.h"
 
 namespace millrace {
 

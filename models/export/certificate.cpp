@@ -14,7 +14,6 @@
 #include "millrace/base/sha256.h"
 #include "millrace/coco/masks/masks.h"
 #include "millrace/dataflow/detection/test_time.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/models/weights/safetensors.h"
 
@@ -154,24 +153,24 @@ void write_certificate(Detector& detector, const ModelCard& card, const DataOpti
   }
   write_safetensors(own.tensors, tensors);
 
-  const Tolerances allowed;
   const auto masks = !detector.gives_masks() ? "none" : options.pasted ? "pasted" : "boxes";
   const auto* paste = card.model.find_path("mask.paste");
   const auto* paste_text = paste ? std::get_if<std::string>(&paste->data) : nullptr;
-  const Json text{
-      {"millrace_certificate", 1},
-      {"files", digests_of(files)},
-      {"tensors", digests_of({own.tensors})},
-      {"made_from",
-       {{"millrace", MILLRACE_VERSION},
-        {"detector", detector.title()},
-        {"weights", digests_of({weight_file(weights)})},
-        {"stored_as", options.storage == onnx::Storage::fp16 ? "fp16" : "fp32"},
-        {"classes", card.classes}}},
-      {"allowed", {{"boxes", allowed.boxes}, {"scores", allowed.scores}, {"masks", allowed.masks}}},
-      {"masks", masks},
-      {"paste", paste_text ? *paste_text : "grid"},
-      {"cases", cases}};
+  const Json text{{"millrace_certificate", 1},
+                  {"files", digests_of(files)},
+                  {"tensors", digests_of({own.tensors})},
+                  {"made_from",
+                   {{"millrace", MILLRACE_VERSION},
+                    {"detector", detector.title()},
+                    {"weights", digests_of({weight_file(weights)})},
+                    {"stored_as", options.storage == onnx::Storage::fp16 ? "fp16" : "fp32"},
+                    {"classes", card.classes}}},
+                  // The maximum differences of a runtime's outputs: in pixels of the image,
+                  // absolute, and as a share of the masks' pixels.
+                  {"allowed", {{"boxes", 1e-3}, {"scores", 1e-5}, {"masks", 1e-4}}},
+                  {"masks", masks},
+                  {"paste", paste_text ? *paste_text : "grid"},
+                  {"cases", cases}};
   write_file_atomically(own.text, text.dump(1) + "\n");
 }
 

@@ -18,13 +18,6 @@ struct NamedPixels {
   cv::Mat pixels;  // (H, W, 3) 8-bit RGB
 };
 
-/// The maximum differences between a runtime's outputs and the detector's.
-struct Tolerances {
-  double boxes = 1e-3;   // pixels of the image
-  double scores = 1e-5;  // absolute
-  double masks = 1e-4;   // share of the masks' pixels that differ
-};
-
 /// The paths of the certificate of `model.onnx`: model.certificate.json and
 /// model.certificate.safetensors.
 struct CertificateFiles {

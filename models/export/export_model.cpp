@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/onnx/detection.h"
 #include "millrace/models/onnx/pixels.h"
 

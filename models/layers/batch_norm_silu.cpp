@@ -1,4 +1,4 @@
-#include "millrace/models/layers/batch_norm_silu.h"
+#include "millrace/models/layers/batch_norms.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

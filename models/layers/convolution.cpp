@@ -18,7 +18,6 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/relu.h"

@@ -1,9 +1,12 @@
 #include "millrace/models/layers/layers.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv_transpose2d.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
@@ -11,14 +14,20 @@
 #include <cmath>
 #include <mutex>
 
-#include "millrace/models/layers/batch_norm_silu.h"
+#include "millrace/base/random.h"
+#include "millrace/models/layers/batch_norms.h"
 #include "millrace/models/layers/convolution.h"
 #include "millrace/models/layers/matrix_product.h"
-#include "millrace/models/layers/sync_batch_norm.h"
 #include "millrace/models/onnx/operations.h"
 
 namespace millrace {
 namespace {
+
+at::Tensor blank(at::IntArrayRef shape) {
+  return at::empty(shape, at::TensorOptions(at::kFloat)
+                              .memory_format(shape.size() == 4 ? at::MemoryFormat::ChannelsLast
+                                                               : at::MemoryFormat::Contiguous));
+}
 
 at::Tensor initial_weight(const Scope& scope, at::IntArrayRef shape, const Init& init) {
   const auto receptive = shape.size() == 4 ? shape[2] * shape[3] : 1;
@@ -40,6 +49,34 @@ onnx::Value finish(onnx::Value y, const AfterNode& after) {
 }
 
 }  // namespace
+
+at::Generator Scope::generator(std::string_view name) const {
+  std::uint64_t key = mix(seed_ + 1);
+  for (const char c : full(name)) key = mix(key + static_cast<unsigned char>(c));
+  return at::detail::createCPUGenerator(key);
+}
+
+at::Tensor Scope::declare(std::string_view name, const at::Tensor& value,
+                          ParameterKind kind) const {
+  return parameters_.add(full(name), value.to(device_), kind);
+}
+
+at::Tensor Scope::constant(std::string_view name, at::IntArrayRef shape, double value,
+                           ParameterKind kind) const {
+  return declare(name, at::full(shape, value, at::kFloat), kind);
+}
+
+at::Tensor Scope::normal(std::string_view name, at::IntArrayRef shape, double deviation) const {
+  auto value = blank(shape);
+  if (random_) value.normal_(0, deviation, generator(name));
+  return declare(name, value, ParameterKind::weight);
+}
+
+at::Tensor Scope::uniform(std::string_view name, at::IntArrayRef shape, double bound) const {
+  auto value = blank(shape);
+  if (random_) value.uniform_(-bound, bound, generator(name));
+  return declare(name, value, ParameterKind::weight);
+}
 
 Conv2d::Conv2d(const Scope& scope, const Shape& shape, const Init& init)
     : weight(initial_weight(scope, {shape.out, shape.in / shape.groups, shape.kernel, shape.kernel},

@@ -11,7 +11,6 @@
 #include "millrace/models/ops/boxes.h"
 
 namespace millrace {
-
 namespace {
 
 /// Returns weights (D, pixels, cells) of the cells of the objects' masks at the `pixels` of one

@@ -1,4 +1,4 @@
-#include "millrace/models/layers/sync_batch_norm.h"
+#include "millrace/models/layers/batch_norms.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

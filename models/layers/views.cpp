@@ -12,6 +12,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/image/bilinear.h"
 #include "millrace/models/onnx/pixels.h"
+#include "millrace/models/ops/boxes.h"
 
 namespace millrace {
 namespace {
@@ -33,6 +34,16 @@ at::Tensor growth(const ImageInfo& image, const ImageInfo& in_view,
   const auto x = static_cast<float>(in_view.width) / static_cast<float>(image.width),
              y = static_cast<float>(in_view.height) / static_cast<float>(image.height);
   return at::tensor({x, y, x, y}, options);
+}
+
+/// `width`: widths that broadcast with the boxes' first coordinates.
+onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
+  const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
+  return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);
+}
+
+onnx::Value widths(const ViewNodes& nodes) {  // (N, 1)
+  return onnx::cast(onnx::slice(nodes.sizes, 1, 1, 2), onnx::Type::f32);
 }
 
 }  // namespace
@@ -83,8 +94,7 @@ at::Tensor out_of_view(const at::Tensor& boxes, const ImageInfo& image, const Im
 }
 
 ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, const View& view) {
-  auto& g = *padded.graph;
-  const auto in = g.in("view");
+  const auto in = padded.graph->in("view");
   ViewNodes nodes{images.pixels,
                   images.sizes,
                   onnx::padded_size(onnx::scaled_size(padded, view.scale), kDivisor),
@@ -100,26 +110,9 @@ ViewNodes apply_view(const onnx::Images& images, const onnx::Value& padded, cons
     nodes.sizes = onnx::unsqueeze(size, {0});
   }
   if (view.flipped) nodes.pixels = onnx::mirrored(nodes.pixels, nodes.sizes);
-  const auto sides = [&](const onnx::Value& sizes) {
-    return onnx::cast(onnx::gather(sizes, g.ints({1, 0, 1, 0}), 1), onnx::Type::f32);
-  };
-  nodes.growth = sides(nodes.sizes) / sides(images.sizes);
+  nodes.growth = limits_of(nodes.sizes) / limits_of(images.sizes);
   return nodes;
 }
-
-namespace {
-
-/// `width`: widths that broadcast with the boxes' first coordinates.
-onnx::Value mirrored_boxes(const onnx::Value& boxes, const onnx::Value& width) {
-  const auto side = [&](std::int64_t at) { return onnx::slice(boxes, -1, at, at + 1); };
-  return onnx::concat({width - side(2), side(1), width - side(0), side(3)}, -1);
-}
-
-onnx::Value widths(const ViewNodes& nodes) {  // (N, 1)
-  return onnx::cast(onnx::slice(nodes.sizes, 1, 1, 2), onnx::Type::f32);
-}
-
-}  // namespace
 
 onnx::Value out_of_view(const onnx::Value& boxes, const ViewNodes& nodes, const View& view) {
   const auto own =

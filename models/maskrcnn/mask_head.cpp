@@ -14,7 +14,6 @@
 
 #include "millrace/models/layers/losses.h"
 #include "millrace/models/layers/relu.h"
-#include "millrace/models/maskrcnn/mask_targets.h"
 #include "millrace/models/onnx/operations.h"
 #include "millrace/models/ops/upload.h"
 

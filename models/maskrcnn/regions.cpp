@@ -14,7 +14,6 @@
 #include "millrace/models/ops/roi_align.h"
 
 namespace millrace {
-
 namespace {
 
 constexpr std::int64_t kStrideOfP2 = 4, kStrideOfC4 = 16;
@@ -38,47 +37,6 @@ std::array<float, 3> areas_of_levels(const PoolOptions& options) {
   }
   return result;
 }
-
-}  // namespace
-
-void PoolOptions::describe(Options& o) {
-  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0 = adaptive",
-        {.min = 0, .max = 16})
-      .affects(WeightEffect::meaning);
-  o.add("roi.aligned", aligned, "shift ROIAlign's samples by half a pixel")
-      .affects(WeightEffect::meaning);
-  o.add("roi.level_eps", level_eps, "epsilon inside the logarithm that selects a region's level",
-        {.min = 0})
-      .affects(WeightEffect::meaning);
-  o.add("roi.level_eps_after_log", level_eps_after_log,
-        "epsilon added to the logarithm that selects a region's level (torchvision)", {.min = 0})
-      .affects(WeightEffect::meaning);
-  o.add("roi.canonical_box_size", canonical_box_size, "side of a region that is assigned to P4",
-        {.min = 1, .unit = "px"})
-      .affects(WeightEffect::meaning);
-}
-
-at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
-  const auto side =
-      ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
-          .sqrt();
-  constexpr double kNoSide = 1e-30;  // far below P2, with a finite logarithm
-  const auto level =
-      (side / options.canonical_box_size + options.level_eps).clamp_min(kNoSide).log2() + 4 +
-      options.level_eps_after_log;
-  return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
-}
-
-at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
-  std::vector<at::Tensor> rois;
-  for (std::size_t i = 0; i < boxes.size(); ++i)
-    rois.push_back(at::cat(
-        {at::full({boxes[i].size(0), 1}, static_cast<double>(i), boxes[i].options()), boxes[i]},
-        1));
-  return at::cat(rois);
-}
-
-namespace {
 
 /// Adds the nodes of ROIAlign on one map with that stride, in image pixels.
 onnx::Value align(const onnx::Value& map, const onnx::Value& boxes, const onnx::Value& images,
@@ -124,6 +82,43 @@ onnx::Value pool_regions(const std::vector<onnx::Value>& features, const RegionN
 }
 
 }  // namespace
+
+void PoolOptions::describe(Options& o) {
+  o.add("roi.sampling_ratio", sampling_ratio, "ROIAlign samples per cell and axis; 0 = adaptive",
+        {.min = 0, .max = 16})
+      .affects(WeightEffect::meaning);
+  o.add("roi.aligned", aligned, "shift ROIAlign's samples by half a pixel")
+      .affects(WeightEffect::meaning);
+  o.add("roi.level_eps", level_eps, "epsilon inside the logarithm that selects a region's level",
+        {.min = 0})
+      .affects(WeightEffect::meaning);
+  o.add("roi.level_eps_after_log", level_eps_after_log,
+        "epsilon added to the logarithm that selects a region's level (torchvision)", {.min = 0})
+      .affects(WeightEffect::meaning);
+  o.add("roi.canonical_box_size", canonical_box_size, "side of a region that is assigned to P4",
+        {.min = 1, .unit = "px"})
+      .affects(WeightEffect::meaning);
+}
+
+at::Tensor region_levels(const at::Tensor& boxes, const PoolOptions& options) {
+  const auto side =
+      ((boxes.select(1, 2) - boxes.select(1, 0)) * (boxes.select(1, 3) - boxes.select(1, 1)))
+          .sqrt();
+  constexpr double kNoSide = 1e-30;  // far below P2, with a finite logarithm
+  const auto level =
+      (side / options.canonical_box_size + options.level_eps).clamp_min(kNoSide).log2() + 4 +
+      options.level_eps_after_log;
+  return level.floor().clamp(2, 5).nan_to_num(2).to(at::kLong);
+}
+
+at::Tensor as_rois(const std::vector<at::Tensor>& boxes) {
+  std::vector<at::Tensor> rois;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    rois.push_back(at::cat(
+        {at::full({boxes[i].size(0), 1}, static_cast<double>(i), boxes[i].options()), boxes[i]},
+        1));
+  return at::cat(rois);
+}
 
 at::Tensor RegionPooler::operator()(const std::vector<at::Tensor>& maps, const at::Tensor& rois,
                                     std::int64_t size, const NormMode& mode) const {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/base/proto_message.h"
@@ -40,50 +39,26 @@ const std::vector<Arity> kArities = {
     {5, 5, {"BatchNormalization"}},
 };
 
-// Field numbers of onnx.proto.
-enum ModelField {
-  kIrVersion = 1,
-  kProducer = 2,
-  kProducerVersion = 3,
-  kModelDoc = 6,
-  kGraph = 7,
-  kOpsets = 8,
-  kMetadata = 14
-};
-enum OpsetField { kOpsetVersion = 2 };
-enum PairField { kKey = 1, kValue = 2 };
-enum GraphField {
-  kNodes = 1,
-  kGraphName = 2,
-  kInitializers = 5,
-  kGraphDoc = 10,
-  kInputs = 11,
-  kOutputs = 12
-};
-enum NodeField { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5 };
-enum AttributeField {
-  kAttributeName = 1,
-  kFloat = 2,
-  kInt = 3,
-  kString = 4,
-  kIntList = 8,
-  kAttributeType = 20
-};
-enum AttributeType { kFloatType = 1, kIntType = 2, kStringType = 3, kIntListType = 7 };
-enum TensorField {
-  kDims = 1,
-  kDataType = 2,
-  kTensorName = 8,
-  kRawData = 9,
-  kExternalData = 13,
-  kDataLocation = 14
-};
-constexpr int kExternal = 1;  // value of a data location
-enum PortField { kPortName = 1, kPortType = 2, kPortDoc = 3 };
-enum TypeField { kTensorType = 1 };
-enum TensorTypeField { kElementType = 1, kShape = 2 };
-enum ShapeField { kDim = 1 };
-enum DimField { kDimValue = 1, kDimName = 2 };
+// Field numbers of onnx.proto: of a model, its operator sets and a pair of texts,
+constexpr int kModelIrVersion = 1, kProducer = 2, kProducerVersion = 3, kModelDoc = 6, kGraph = 7,
+              kOpsets = 8, kMetadata = 14;
+constexpr int kOpsetVersion = 2;
+constexpr int kKey = 1, kValue = 2;
+// of a graph, its nodes and their attributes,
+constexpr int kNodes = 1, kGraphName = 2, kInitializers = 5, kGraphDoc = 10, kInputs = 11,
+              kOutputs = 12;
+constexpr int kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeOp = 4, kNodeAttribute = 5;
+constexpr int kAttributeName = 1, kFloat = 2, kInt = 3, kString = 4, kIntList = 8,
+              kAttributeType = 20;
+// and of a tensor, and an input or output with its type.
+constexpr int kDims = 1, kDataType = 2, kTensorName = 8, kRawData = 9, kExternalData = 13,
+              kDataLocation = 14;
+constexpr int kPortName = 1, kPortType = 2, kPortDoc = 3;
+constexpr int kTensorType = 1, kElementType = 1, kShape = 2, kDim = 1, kDimValue = 1, kDimName = 2;
+
+// Values of an attribute's type, and of a data location.
+constexpr int kFloatType = 1, kIntType = 2, kStringType = 3, kIntListType = 7;
+constexpr int kExternal = 1;
 
 constexpr std::pair<Type, at::ScalarType> kTypes[] = {
     {Type::f32, at::kFloat}, {Type::u8, at::kByte},      {Type::i32, at::kInt},
@@ -126,7 +101,9 @@ ProtoMessage message_of(const std::string& name, const Attribute& attribute) {
   return message;
 }
 
-ProtoMessage message_of(const Dimensions& shape, Type type) {
+/// Returns the message of an input or output.
+std::string port(const std::string& name, Type type, const Dimensions& shape,
+                 const std::string& doc) {
   ProtoMessage dims;
   for (const auto& dimension : shape) {
     ProtoMessage one;
@@ -138,7 +115,11 @@ ProtoMessage message_of(const Dimensions& shape, Type type) {
   }
   ProtoMessage tensor;
   tensor.number(kElementType, static_cast<std::int64_t>(type)).message(kShape, dims);
-  return std::move(ProtoMessage().message(kTensorType, tensor));
+  return ProtoMessage()
+      .text(kPortName, name)
+      .message(kPortType, ProtoMessage().message(kTensorType, tensor))
+      .text(kPortDoc, doc)
+      .bytes();
 }
 
 }  // namespace
@@ -166,18 +147,19 @@ std::string Graph::unique(const std::string& wanted) {
   }
 }
 
-Value Graph::input(const std::string& name, Type type, const Dimensions& shape, std::string doc) {
+Value Graph::input(const std::string& name, Type type, const Dimensions& shape,
+                   const std::string& doc) {
   if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
-  inputs_.push_back({name, type, shape, std::move(doc)});
+  inputs_.push_back(port(name, type, shape, doc));
   return {this, name, type};
 }
 
 void Graph::output(const std::string& name, const Value& value, const Dimensions& shape,
-                   std::string doc) {
+                   const std::string& doc) {
   if (!names_.insert(name).second) throw std::logic_error("onnx: duplicate value name " + name);
   if (value.graph != this) throw std::logic_error("onnx: output belongs to another graph: " + name);
-  nodes_.push_back({"Identity", name + "/Identity", {value.name}, {name}, {}});
-  outputs_.push_back({name, value.type, shape, std::move(doc)});
+  append("Identity", name + "/Identity", {value.name}, {name}, {});
+  outputs_.push_back(port(name, value.type, shape, doc));
 }
 
 std::vector<Value> Graph::add_several(const std::string& op, const std::vector<Value>& inputs,
@@ -189,21 +171,33 @@ std::vector<Value> Graph::add_several(const std::string& op, const std::vector<V
     throw std::logic_error("onnx: operator " + op + " is not listed (graph.cpp)");
   if (inputs.size() < known->least || inputs.size() > known->most)
     throw std::logic_error(fmt::format("onnx: {} does not take {} inputs", op, inputs.size()));
-  Node node{op, unique(place_.empty() ? op : place_ + "/" + op), {}, {}, attributes};
+  const auto node = unique(place_.empty() ? op : place_ + "/" + op);
+  std::vector<std::string> from, to;
   for (const auto& input : inputs) {
     if (input.graph != this && !input.name.empty())
-      throw std::logic_error("onnx: " + node.name + " has an input of another graph");
-    node.inputs.push_back(input.name);
+      throw std::logic_error("onnx: " + node + " has an input of another graph");
+    from.push_back(input.name);
   }
   std::vector<Value> results;
   for (std::size_t i = 0; i < types.size(); ++i) {
     // The first output has its node's name: names of nodes and of values are separate in ONNX.
-    const auto name = i == 0 ? node.name : unique(fmt::format("{}:{}", node.name, i));
-    node.outputs.push_back(name);
-    results.push_back({this, name, types[i]});
+    to.push_back(i == 0 ? node : unique(fmt::format("{}:{}", node, i)));
+    results.push_back({this, to.back(), types[i]});
   }
-  nodes_.push_back(std::move(node));
+  append(op, node, from, to, attributes);
   return results;
+}
+
+void Graph::append(const std::string& op, const std::string& name,
+                   const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                   const Attributes& attributes) {
+  ProtoMessage message;
+  for (const auto& input : inputs) message.text(kNodeInput, input);
+  for (const auto& output : outputs) message.text(kNodeOutput, output);
+  message.text(kNodeName, name).text(kNodeOp, op);
+  for (const auto& [key, attribute] : attributes)
+    message.message(kNodeAttribute, message_of(key, attribute));
+  nodes_.push_back(message.bytes());
 }
 
 Value Graph::add(const std::string& op, const std::vector<Value>& inputs,
@@ -214,9 +208,8 @@ Value Graph::add(const std::string& op, const std::vector<Value>& inputs,
 
 Value Graph::store(const at::Tensor& tensor, const std::string& name) {
   const auto values = tensor.detach().cpu().contiguous(at::MemoryFormat::Contiguous);
-  const auto type = type_of(values);
-  tensors_.push_back({unique(name), type, values.sizes().vec(), values});
-  return {this, tensors_.back().name, type};
+  tensors_.emplace_back(unique(name), values);
+  return {this, tensors_.back().first, type_of(values)};
 }
 
 const std::string& Graph::name_of(const at::Tensor& tensor) const {
@@ -267,32 +260,23 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
                                                 const About& about,
                                                 std::uint64_t inline_bytes) const {
   std::uint64_t total = 0;
-  for (const auto& tensor : tensors_) total += tensor.values.nbytes();
+  for (const auto& [name, values] : tensors_) total += values.nbytes();
   const bool external = total > inline_bytes;
   constexpr std::uint64_t kSmall = 1024, kPage = 4096;  // small ones stay inline; mmap needs pages
   auto data_file = file;
   data_file += ".data";
 
   ProtoMessage graph;
-  for (const auto& node : nodes_) {
-    ProtoMessage message;
-    for (const auto& input : node.inputs) message.text(kNodeInput, input);
-    for (const auto& output : node.outputs) message.text(kNodeOutput, output);
-    message.text(kNodeName, node.name).text(kNodeOp, node.op);
-    for (const auto& [name, attribute] : node.attributes)
-      message.message(kNodeAttribute, message_of(name, attribute));
-    graph.message(kNodes, message);
-  }
+  for (const auto& node : nodes_) graph.text(kNodes, node);
   graph.text(kGraphName, about.name);
   std::vector<std::string_view> outside;
   std::uint64_t offset = 0;
   static const std::string kZeros(kPage, '\0');
-  for (const auto& tensor : tensors_) {
+  for (const auto& [name, values] : tensors_) {
     ProtoMessage message;
-    for (const auto side : tensor.shape) message.number(kDims, side);
-    message.number(kDataType, static_cast<std::int64_t>(tensor.type))
-        .text(kTensorName, tensor.name);
-    const auto bytes = bytes_of(tensor.values);
+    for (const auto side : values.sizes()) message.number(kDims, side);
+    message.number(kDataType, static_cast<std::int64_t>(type_of(values))).text(kTensorName, name);
+    const auto bytes = bytes_of(values);
     if (external && bytes.size() >= kSmall) {
       message.message(kExternalData, pair_of("location", data_file.filename().string()))
           .message(kExternalData, pair_of("offset", std::to_string(offset)))
@@ -308,15 +292,11 @@ std::vector<std::filesystem::path> Graph::write(const std::filesystem::path& fil
     graph.message(kInitializers, message);
   }
   graph.text(kGraphDoc, about.doc);
-  for (const auto& [field, ports] : {std::pair{kInputs, &inputs_}, {kOutputs, &outputs_}})
-    for (const auto& port : *ports)
-      graph.message(field, ProtoMessage()
-                               .text(kPortName, port.name)
-                               .message(kPortType, message_of(port.shape, port.type))
-                               .text(kPortDoc, port.doc));
+  for (const auto& input : inputs_) graph.text(kInputs, input);
+  for (const auto& output : outputs_) graph.text(kOutputs, output);
 
   ProtoMessage model;
-  model.number(ModelField::kIrVersion, kIrVersion)
+  model.number(kModelIrVersion, kIrVersion)
       .text(kProducer, "millrace")
       .text(kProducerVersion, about.producer_version)
       .text(kModelDoc, about.doc)

@@ -63,9 +63,9 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  Value input(const std::string& name, Type type, const Dimensions& shape, std::string doc);
+  Value input(const std::string& name, Type type, const Dimensions& shape, const std::string& doc);
   void output(const std::string& name, const Value& value, const Dimensions& shape,
-              std::string doc);
+              const std::string& doc);
 
   /// Adds a node; the result has the type of the first input, or `type` if given.
   Value add(const std::string& op, const std::vector<Value>& inputs,
@@ -112,35 +112,19 @@ class Graph {
   static constexpr std::uint64_t kInlineBytes = 1'900'000'000;
 
  private:
-  struct Node {
-    std::string op, name;
-    std::vector<std::string> inputs, outputs;
-    Attributes attributes;
-  };
-  struct Tensor {
-    std::string name;
-    Type type;
-    Ints shape;
-    at::Tensor values;  // contiguous, on the CPU
-  };
-  struct Port {
-    std::string name;
-    Type type;
-    Dimensions shape;
-    std::string doc;
-  };
-
   std::string unique(const std::string& wanted);
+  void append(const std::string& op, const std::string& name,
+              const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+              const Attributes& attributes);
   /// Returns the name of a parameter.
   const std::string& name_of(const at::Tensor& tensor) const;
   Value store(const at::Tensor& tensor, const std::string& name);
 
   const Parameters& parameters_;
   Storage storage_;
-  std::map<const void*, std::string> parameter_names_;  // keyed by TensorImpl
-  std::vector<Node> nodes_;
-  std::vector<Tensor> tensors_;
-  std::vector<Port> inputs_, outputs_;
+  std::map<const void*, std::string> parameter_names_;       // keyed by TensorImpl
+  std::vector<std::string> nodes_, inputs_, outputs_;        // protocol buffers
+  std::vector<std::pair<std::string, at::Tensor>> tensors_;  // contiguous, on the CPU
   std::map<std::string, Value> shared_;  // constants and parameters, by content or name
   std::set<std::string> names_;
   std::map<std::string, int> counts_;  // how often each name was requested

@@ -143,11 +143,6 @@ Value resized_size(const Value& size, std::int64_t short_side, std::int64_t max_
   return maximum(cast(apply("Floor", fitting + 0.5), Type::i64), 1);
 }
 
-Value padded_size(const Value& size, std::int64_t divisor) {
-  const auto step = static_cast<double>(divisor);
-  return (size + (step - 1)) / step * step;
-}
-
 Value scaled_size(const Value& size, double scale) {
   if (scale == 1) return size;
   return maximum(cast(apply("Floor", cast(size, Type::f64) * scale + 0.5), Type::i64), 1);

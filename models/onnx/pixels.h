@@ -23,8 +23,7 @@ Value mirrored(const Value& images, const Value& sizes);
 Value resized_size(const Value& size, std::int64_t short_side, std::int64_t max_side,
                    bool torchvision);
 
-/// Return sides rounded up to multiples of `divisor`, and sides times a factor, at least 1.
-Value padded_size(const Value& size, std::int64_t divisor);
+/// Returns sides times a factor, at least 1.
 Value scaled_size(const Value& size, double scale);
 
 }  // namespace millrace::onnx

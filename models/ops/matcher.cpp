@@ -1,6 +1,8 @@
 #include "millrace/models/ops/matcher.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -151,13 +153,11 @@ class BlockMatcher {
   std::vector<float> highest_;  // (G, blocks), 0 if the truth is outside the block's bounds
 };
 
-std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth,
-                                                const std::optional<at::Tensor>& begins,
+std::tuple<at::Tensor, at::Tensor> match_on_cpu(const at::Tensor& truth, const at::Tensor& begins,
                                                 const at::Tensor& boxes, double low, double high,
                                                 bool low_quality, double offset) {
   const auto images = boxes.size(0), count = boxes.size(1);
-  const std::int64_t whole[] = {0, truth.size(0)};
-  const auto* begin = begins ? begins->const_data_ptr<std::int64_t>() : whole;
+  const auto* begin = begins.const_data_ptr<std::int64_t>();
   auto best = at::empty({images, count}, at::kLong), label = at::empty({images, count}, at::kChar);
   const bool shared = images > 0 && boxes.stride(0) == 0;  // anchors, shared by all images
   std::optional<BoxPlanes> planes;
@@ -179,19 +179,12 @@ void check_boxes(const at::Tensor& boxes, std::int64_t dimensions) {
         "match: truth must be (G, 4) float and boxes (N, 4), or (N, P, 4) for several images");
 }
 
-Matches match_images(const at::Tensor& truth, const std::optional<at::Tensor>& begins,
-                     const at::Tensor& boxes, const MatchOptions& options) {
-  static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
-  auto [best, label] = op.call(truth, begins, boxes, options.bg_iou_thresh, options.fg_iou_thresh,
-                               options.low_quality, options.offset);
-  return {std::move(best), std::move(label)};
-}
-
 }  // namespace
 
 Matches match(const at::Tensor& truth, const at::Tensor& boxes, const MatchOptions& options) {
-  for (const auto* list : {&truth, &boxes}) check_boxes(*list, 2);
-  auto [best, label] = match_images(truth, std::nullopt, boxes.unsqueeze(0), options);
+  check_boxes(boxes, 2);
+  const auto begins = at::arange(2, truth.options().dtype(at::kLong)) * truth.size(0);
+  const auto [best, label] = match(truth, begins, boxes.unsqueeze(0), options);
   return {best[0], label[0]};
 }
 
@@ -201,7 +194,10 @@ Matches match(const at::Tensor& truth, const at::Tensor& begins, const at::Tenso
   check_boxes(boxes, 3);
   if (begins.sizes() != at::IntArrayRef{boxes.size(0) + 1} || begins.scalar_type() != at::kLong)
     throw std::invalid_argument("match: begins must be (N + 1) int64");
-  return match_images(truth, begins, boxes, options);
+  static const auto op = dispatched<decltype(match_on_cpu)>("millrace::match");
+  auto [best, label] = op.call(truth, begins, boxes, options.bg_iou_thresh, options.fg_iou_thresh,
+                               options.low_quality, options.offset);
+  return {std::move(best), std::move(label)};
 }
 
 }  // namespace millrace

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>

@@ -41,9 +41,9 @@ TORCH_LIBRARY(millrace, library) {
       "proposals(Tensor logits, Tensor deltas, Tensor anchors, int[] level_counts, float[] sizes, "
       "int before, int after, float threshold, float min_side, bool by_probability, "
       "float[] weights, float max_log_scale, float offset) -> (Tensor boxes, Tensor counts)");
-  // boxes (N, P, 4); `begins` (N + 1) int64: index of each image's first truth; None if N is 1.
+  // boxes (N, P, 4); `begins` (N + 1) int64: index of each image's first truth.
   library.def(
-      "match(Tensor truth, Tensor? begins, Tensor boxes, float low, float high, bool low_quality, "
+      "match(Tensor truth, Tensor begins, Tensor boxes, float low, float high, bool low_quality, "
       "float offset) -> (Tensor truth, Tensor label)");
   // Counts of labels 1 and 0 in each chunk of 1024 of (N, P) int8: (N, P / 1024, 2) int32.
   library.def("label_counts(Tensor label) -> Tensor");

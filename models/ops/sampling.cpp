@@ -107,6 +107,12 @@ std::vector<std::int64_t> drawn_ranks(std::int64_t total, std::int64_t count, Rn
   return ranks;
 }
 
+std::int64_t longest_of(const std::vector<SampleCount>& counts) {
+  std::int64_t longest = 0;
+  for (const auto& count : counts) longest = std::max(longest, count.all());
+  return longest;
+}
+
 /// The samples of a task, as numbers for the device.
 struct Ranks {
   static constexpr std::int64_t kColumns = 4;  // image, label, rank, slot
@@ -125,8 +131,7 @@ struct Ranks {
       add(image, 1, drawn_ranks(totals[0], positive, rng));
       add(image, 0, drawn_ranks(totals[1], negative, rng));
     }
-    std::int64_t longest = 0;
-    for (const auto& count : counts) longest = std::max(longest, count.all());
+    const auto longest = longest_of(counts);
     auto* row = wanted.data();
     for (std::size_t image = 0; image < counts.size(); ++image)
       for (std::int64_t i = 0; i < counts[image].all(); ++i, row += kColumns)
@@ -150,11 +155,7 @@ SamplingTask make_sampling_task(at::Tensor label, std::int64_t all, double fract
   return {std::move(label), foreground, all, std::move(rng)};
 }
 
-std::int64_t SampledCandidates::longest() const {
-  std::int64_t longest = 0;
-  for (const auto& count : counts) longest = std::max(longest, count.all());
-  return longest;
-}
+std::int64_t SampledCandidates::longest() const { return longest_of(counts); }
 
 std::vector<SampledCandidates> sample_candidates(const std::vector<SamplingTask>& tasks) {
   static const auto count = dispatched<decltype(label_counts_on_cpu)>("millrace::label_counts");

@@ -77,35 +77,32 @@ std::string& last_error() {
   return text;
 }
 
+/// Stores the message of the current exception; returns `status`.
+millrace_status failed(millrace_status status) noexcept {
+  try {
+    last_error() = printable(what_is_thrown());
+  } catch (...) {
+    last_error().clear();  // out of memory for a message
+  }
+  return status;
+}
+
 /// Calls `work` and converts an exception to a status: `other` for an Error without a status of its
 /// own.
 template <class Work>
-millrace_status status_of(millrace_status other, const Work& work) noexcept {
-  auto status = MILLRACE_OK;
+millrace_status status_of(const Work& work, millrace_status other = MILLRACE_FAILED) noexcept {
   try {
-    try {
-      work();
-    } catch (const BadArgument&) {
-      status = MILLRACE_BAD_ARGUMENT;
-      throw;
-    } catch (const DataError&) {
-      status = MILLRACE_BAD_IMAGE;
-      throw;
-    } catch (const Error&) {
-      status = other;
-      throw;
-    } catch (...) {
-      status = MILLRACE_FAILED;
-      throw;
-    }
+    work();
+    return MILLRACE_OK;
+  } catch (const BadArgument&) {
+    return failed(MILLRACE_BAD_ARGUMENT);
+  } catch (const DataError&) {
+    return failed(MILLRACE_BAD_IMAGE);
+  } catch (const Error&) {
+    return failed(other);
   } catch (...) {
-    try {
-      last_error() = printable(what_is_thrown());
-    } catch (...) {
-      last_error().clear();  // out of memory for a message
-    }
+    return failed(MILLRACE_FAILED);
   }
-  return status;
 }
 
 template <class T>
@@ -187,38 +184,38 @@ const char* millrace_predict_error() { return last_error().c_str(); }
 
 millrace_status millrace_predict_open(const char* model, const millrace_predict_options* options,
                                       millrace_predictor** predictor) {
-  return status_of(MILLRACE_BAD_MODEL, [&] {
-    given(predictor, "predictor") = nullptr;
-    given(model, "model");
-    PredictorOptions chosen;
-    if (options) {
-      if (options->threads < 0 || options->threads > kMostThreads)
-        throw BadArgument(
-            fmt::format("threads = {} is out of range (0 .. {})", options->threads, kMostThreads));
-      if (options->bf16 != 0 && options->bf16 != 1)
-        throw BadArgument(fmt::format("bf16 = {} is neither 0 nor 1", options->bf16));
-      chosen.threads = options->threads;
-      chosen.precision = options->bf16 == 1 ? Precision::bf16 : Precision::fp32;
-    }
-    *predictor = predictors().add(std::make_shared<const Predictor>(model, chosen));
-  });
+  return status_of(
+      [&] {
+        given(predictor, "predictor") = nullptr;
+        given(model, "model");
+        PredictorOptions chosen;
+        if (options) {
+          if (options->threads < 0 || options->threads > kMostThreads)
+            throw BadArgument(fmt::format("threads = {} is out of range (0 .. {})",
+                                          options->threads, kMostThreads));
+          if (options->bf16 != 0 && options->bf16 != 1)
+            throw BadArgument(fmt::format("bf16 = {} is neither 0 nor 1", options->bf16));
+          chosen.threads = options->threads;
+          chosen.precision = options->bf16 == 1 ? Precision::bf16 : Precision::fp32;
+        }
+        *predictor = predictors().add(std::make_shared<const Predictor>(model, chosen));
+      },
+      MILLRACE_BAD_MODEL);
 }
 
 millrace_status millrace_predict_close(millrace_predictor* predictor) {
-  return status_of(MILLRACE_FAILED,
-                   [&] { open(predictors().take(predictor), predictor, "predictor"); });
+  return status_of([&] { open(predictors().take(predictor), predictor, "predictor"); });
 }
 
 std::int32_t millrace_predict_class_count(const millrace_predictor* predictor) {
   std::int32_t count = -1;
-  status_of(MILLRACE_FAILED,
-            [&] { count = static_cast<std::int32_t>(predictor_of(predictor)->classes().size()); });
+  status_of([&] { count = static_cast<std::int32_t>(predictor_of(predictor)->classes().size()); });
   return count;
 }
 
 const char* millrace_predict_class_name(const millrace_predictor* predictor, std::int32_t label) {
   const char* name = nullptr;
-  status_of(MILLRACE_FAILED, [&] {
+  status_of([&] {
     const auto& names = predictor_of(predictor)->classes();
     name = names[place(label, names.size(), "label")].c_str();
   });
@@ -227,7 +224,7 @@ const char* millrace_predict_class_name(const millrace_predictor* predictor, std
 
 millrace_status millrace_predict_file(const millrace_predictor* predictor, const char* image,
                                       millrace_result** result) {
-  return status_of(MILLRACE_FAILED, [&] {
+  return status_of([&] {
     given(result, "result") = nullptr;
     given(image, "image");
     const PredictorImage file = ImageFile{image};
@@ -238,7 +235,7 @@ millrace_status millrace_predict_file(const millrace_predictor* predictor, const
 millrace_status millrace_predict_images(const millrace_predictor* predictor,
                                         const millrace_image* images, std::size_t count,
                                         millrace_result** results) {
-  return status_of(MILLRACE_FAILED, [&] {
+  return status_of([&] {
     const auto model = predictor_of(predictor);
     if (count == 0) return;
     if (count > kMostImages)
@@ -255,14 +252,13 @@ millrace_status millrace_predict_images(const millrace_predictor* predictor,
 
 std::int32_t millrace_result_count(const millrace_result* result) {
   std::int32_t count = -1;
-  status_of(MILLRACE_FAILED,
-            [&] { count = static_cast<std::int32_t>(result_of(result)->found.objects.size()); });
+  status_of([&] { count = static_cast<std::int32_t>(result_of(result)->found.objects.size()); });
   return count;
 }
 
 millrace_status millrace_result_size(const millrace_result* result, std::int32_t* width,
                                      std::int32_t* height) {
-  return status_of(MILLRACE_FAILED, [&] {
+  return status_of([&] {
     const auto& found = result_of(result)->found;
     given(width, "width") = found.width;
     given(height, "height") = found.height;
@@ -271,7 +267,7 @@ millrace_status millrace_result_size(const millrace_result* result, std::int32_t
 
 millrace_status millrace_result_object(const millrace_result* result, std::int32_t index,
                                        millrace_object* object) {
-  return status_of(MILLRACE_FAILED, [&] {
+  return status_of([&] {
     const auto held = result_of(result);
     const auto& found = object_at(*held, index);
     const auto& [x1, y1, x2, y2] = found.box;
@@ -282,7 +278,7 @@ millrace_status millrace_result_object(const millrace_result* result, std::int32
 
 millrace_status millrace_result_bitmap(const millrace_result* result, std::int32_t index,
                                        std::uint8_t* bitmap, std::size_t size) {
-  return status_of(MILLRACE_FAILED, [&] {
+  return status_of([&] {
     const auto held = result_of(result);
     const auto& mask = mask_at(*held, index);
     given(bitmap, "bitmap");
@@ -295,7 +291,7 @@ millrace_status millrace_result_bitmap(const millrace_result* result, std::int32
 
 const char* millrace_result_counts(const millrace_result* result, std::int32_t index) {
   const char* counts = nullptr;
-  status_of(MILLRACE_FAILED, [&] {
+  status_of([&] {
     const auto held = result_of(result);
     const auto& mask = mask_at(*held, index);
     const std::scoped_lock lock(held->asks);
@@ -308,5 +304,5 @@ const char* millrace_result_counts(const millrace_result* result, std::int32_t i
 }
 
 millrace_status millrace_result_close(millrace_result* result) {
-  return status_of(MILLRACE_FAILED, [&] { open(results().take(result), result, "result"); });
+  return status_of([&] { open(results().take(result), result, "result"); });
 }

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "millrace/base/errors.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/models/predict/test_image.h"
 #include "millrace/models/weights/formats.h"

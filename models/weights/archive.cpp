@@ -1,7 +1,5 @@
 #include "millrace/models/weights/archive.h"
 
-#include <algorithm>
-
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 
@@ -34,32 +32,6 @@ Archive::Entry entry_of(zip_t* archive, zip_uint64_t index) {
 
 }  // namespace
 
-ArchiveMember::ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes)
-    : left_(bytes), file_(zip_fopen_index(archive, index, 0), zip_fclose) {
-  if (!file_) throw Error(zip_strerror(archive));
-}
-
-void ArchiveMember::read(void* to, std::uint64_t bytes) {
-  for (auto* at = static_cast<char*>(to); bytes > 0;) {
-    const auto got = zip_fread(file_.get(), at, bytes);
-    if (got < 0) throw Error(zip_file_strerror(file_.get()));
-    if (got == 0) throw Error("is truncated");
-    at += got;
-    bytes -= static_cast<std::uint64_t>(got);
-    left_ -= std::min(left_, static_cast<std::uint64_t>(got));
-  }
-  if (left_ > 0) return;
-  char beyond = 0;  // libzip compares checksums when it is asked for more than the last byte
-  const auto more = zip_fread(file_.get(), &beyond, 1);
-  if (more > 0) throw Error("is larger than declared");
-  if (more == 0) return;
-  if (zip_error_code_zip(zip_file_get_error(file_.get())) != ZIP_ER_CRC)
-    throw Error(zip_file_strerror(file_.get()));
-  throw Error(
-      "checksum mismatch: the file is damaged (or torch saved it without checksums, after "
-      "set_crc32_options(False))");
-}
-
 Archive::Archive(const std::filesystem::path& file) : zip_(nullptr, zip_discard) {
   int code = 0;
   zip_.reset(zip_open(file.c_str(), ZIP_RDONLY, &code));
@@ -79,8 +51,26 @@ Archive::Archive(const std::filesystem::path& file) : zip_(nullptr, zip_discard)
   }
 }
 
-ArchiveMember Archive::open(std::size_t entry) const {
-  return {zip_.get(), entry, entries_[entry].bytes};
+std::string Archive::read(std::size_t entry) const {
+  const std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file(
+      zip_fopen_index(zip_.get(), entry, 0), zip_fclose);
+  if (!file) throw Error(zip_strerror(zip_.get()));
+  std::string bytes(entries_[entry].bytes, '\0');
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto got = zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
+    if (got < 0) throw Error(zip_file_strerror(file.get()));
+    if (got == 0) throw Error("is truncated");
+    done += static_cast<std::size_t>(got);
+  }
+  char beyond = 0;  // libzip compares checksums when it is asked for more than the last byte
+  const auto more = zip_fread(file.get(), &beyond, 1);
+  if (more > 0) throw Error("is larger than declared");
+  if (more == 0) return bytes;
+  if (zip_error_code_zip(zip_file_get_error(file.get())) != ZIP_ER_CRC)
+    throw Error(zip_file_strerror(file.get()));
+  throw Error(
+      "checksum mismatch: the file is damaged (or torch saved it without checksums, after "
+      "set_crc32_options(False))");
 }
 
 void write_archive(const std::filesystem::path& file, const ArchiveParts& members) {

@@ -12,21 +12,6 @@
 
 namespace millrace {
 
-/// One file of an archive, read from start to end.
-class ArchiveMember {
- public:
-  /// `bytes`: its unpacked size.
-  ArchiveMember(zip_t* archive, zip_uint64_t index, std::uint64_t bytes);
-
-  /// Reads the next `bytes` bytes. Throws Error if there are fewer or they cannot be unpacked, and
-  /// at the last byte if the whole does not match the archive's checksum.
-  void read(void* to, std::uint64_t bytes);
-
- private:
-  std::uint64_t left_;
-  std::unique_ptr<zip_file_t, decltype(&zip_fclose)> file_;
-};
-
 class Archive {
  public:
   struct Entry {
@@ -39,7 +24,9 @@ class Archive {
   explicit Archive(const std::filesystem::path& file);
 
   const std::vector<Entry>& entries() const { return entries_; }
-  ArchiveMember open(std::size_t entry) const;
+  /// Returns the bytes of an entry. Throws Error if there are fewer than declared, they cannot be
+  /// unpacked, or they do not match the archive's checksum.
+  std::string read(std::size_t entry) const;
 
  private:
   std::unique_ptr<zip_t, decltype(&zip_discard)> zip_;

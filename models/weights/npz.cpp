@@ -1,7 +1,6 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <regex>
@@ -59,32 +58,33 @@ Header parse(const std::string& text) {
   return header;
 }
 
-Header read_header(ArchiveMember& member) {
-  constexpr std::uint32_t kMaxHeader = 4096;
-  std::array<unsigned char, 8> start{};
-  member.read(start.data(), start.size());
-  if (std::memcmp(start.data(), "\x93NUMPY", 6) != 0) throw Error("it is not a .npy array");
-  const std::uint64_t width = start[6] == 1 ? 2 : 4;  // bytes of the header length, by version
+/// Reads the header at the start of an array's bytes.
+Header read_header(std::string_view array) {
+  constexpr std::size_t kMaxHeader = 4096, kStart = 8;
+  const auto check_size = [&](std::size_t wanted) {
+    if (array.size() < wanted) throw Error("is truncated");
+  };
+  check_size(kStart);
+  if (!array.starts_with("\x93NUMPY")) throw Error("it is not a .npy array");
+  const std::size_t width = array[6] == 1 ? 2 : 4;  // bytes of the header length, by version
+  check_size(kStart + width);
   std::uint32_t length = 0;
-  member.read(&length, width);
+  std::memcpy(&length, array.data() + kStart, width);
   if (length > kMaxHeader) throw Error("invalid header size: " + std::to_string(length) + " bytes");
-  std::string text(length, '\0');
-  member.read(text.data(), length);
-  auto header = parse(text);
-  header.bytes = start.size() + width + length;
+  check_size(kStart + width + length);
+  auto header = parse(std::string(array.substr(kStart + width, length)));
+  header.bytes = kStart + width + length;
   return header;
 }
 
-at::Tensor read_array(const Archive& archive, std::size_t entry) {
-  auto member = archive.open(entry);
-  const auto header = read_header(member);
+at::Tensor read_array(const std::string& array) {
+  const auto header = read_header(array);
   const auto bytes = byte_count(header.shape, bytes_type(header.type));
-  const auto size = archive.entries()[entry].bytes;
-  if (!bytes || *bytes != size - header.bytes)
-    throw Error("its shape and type do not match its " + std::to_string(size) + " bytes");
+  if (!bytes || *bytes != array.size() - header.bytes)
+    throw Error("its shape and type do not match its " + std::to_string(array.size()) + " bytes");
   auto tensor =
       at::empty(stored_shape(header.shape, header.fortran_order), bytes_type(header.type));
-  member.read(tensor.mutable_data_ptr(), *bytes);
+  if (*bytes > 0) std::memcpy(tensor.mutable_data_ptr(), array.data() + header.bytes, *bytes);
   return in_c_order(of_type(tensor, header.type), header.fortran_order);
 }
 
@@ -95,7 +95,7 @@ NamedTensors read_arrays(const Archive& archive) {
     if (!name.ends_with(kSuffix)) continue;
     name.resize(name.size() - kSuffix.size());
     try {
-      tensors.emplace_back(name, read_array(archive, entry));
+      tensors.emplace_back(name, read_array(archive.read(entry)));
     } catch (const Error& problem) {
       throw Error("array '" + name + "': " + problem.what());
     }

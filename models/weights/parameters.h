@@ -3,10 +3,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "millrace/base/errors.h"
 
 namespace millrace {
 
@@ -51,24 +55,47 @@ struct Parameter {
 class Parameters {
  public:
   /// Declares a tensor and returns it. Throws Error if the name already exists.
-  at::Tensor add(std::string name, at::Tensor value, ParameterKind kind);
+  at::Tensor add(std::string name, at::Tensor value, ParameterKind kind) {
+    if (find(name)) throw Error("parameter '" + name + "' is declared twice");
+    value.set_requires_grad(kind != ParameterKind::buffer);
+    all_.push_back({std::move(name), value, kind});
+    return value;
+  }
 
   /// Returns nullptr if not found.
-  const Parameter* find(std::string_view name) const;
+  const Parameter* find(std::string_view name) const {
+    const auto found = std::ranges::find(all_, name, &Parameter::name);
+    return found == all_.end() ? nullptr : &*found;
+  }
 
   /// Freezes every tensor whose name starts with `prefix`.
-  void freeze(std::string_view prefix);
+  void freeze(std::string_view prefix) {
+    for (auto& parameter : all_)
+      if (parameter.name.starts_with(prefix)) parameter.value.set_requires_grad(false);
+  }
 
   /// Declares the class axis of every tensor whose name starts with `prefix`.
-  void set_classes(std::string_view prefix, ClassAxis axis);
+  void set_classes(std::string_view prefix, ClassAxis axis) {
+    for (auto& parameter : all_)
+      if (parameter.name.starts_with(prefix)) parameter.classes = axis;
+  }
 
   /// Counts a change of values, which invalidates everything computed from them.
   void mark_changed() { ++changes_; }
   std::int64_t changes() const { return changes_; }
 
   /// Number of values in the trained tensors, and in all.
-  std::int64_t trainable_count() const;
-  std::int64_t count() const;
+  std::int64_t trainable_count() const {
+    std::int64_t total = 0;
+    for (const auto& parameter : all_)
+      if (parameter.trainable()) total += parameter.value.numel();
+    return total;
+  }
+  std::int64_t count() const {
+    std::int64_t total = 0;
+    for (const auto& parameter : all_) total += parameter.value.numel();
+    return total;
+  }
 
   std::vector<Parameter>::const_iterator begin() const { return all_.begin(); }
   std::vector<Parameter>::const_iterator end() const { return all_.end(); }

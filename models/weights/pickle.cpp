@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <unordered_map>
 
@@ -124,7 +123,8 @@ class Pickle::Machine {
       case 0x8a:  // LONG1
         return push_long(take(number<std::uint8_t>()));
       case 'G':
-        return push_real();
+        take(sizeof(double));
+        return push_items(Kind::other, {});
       case 'X':  // BINUNICODE
       case 'T':  // BINSTRING
       case 'B':  // BINBYTES
@@ -242,12 +242,6 @@ class Pickle::Machine {
     std::uint64_t value = !bytes.empty() && bytes.back() < 0 ? ~std::uint64_t{0} : 0;
     std::memcpy(&value, bytes.data(), bytes.size());
     push_integer(static_cast<std::int64_t>(value));
-  }
-
-  void push_real() {
-    std::uint64_t bits = 0;  // big-endian
-    for (const char byte : take(sizeof bits)) bits = bits << 8 | static_cast<unsigned char>(byte);
-    push(Kind::real).real = std::bit_cast<double>(bits);
   }
 
   void push_global(std::string_view module, std::string_view name) {

@@ -17,7 +17,6 @@ struct PickleValue {
     none,
     boolean,
     integer,
-    real,
     text,        // str or bytes
     tuple,       // `items`: its elements
     list,        // `items`: its elements
@@ -25,12 +24,11 @@ struct PickleValue {
     global,      // `text`: "module.name" of a function or class
     call,        // `items`: a global and a tuple of arguments; `state`: that of the object, if set
     persistent,  // `items`: the id of an object stored elsewhere
-    other,       // e.g. an integer that is too large
+    other,       // a floating-point number, or an integer that is too large
   };
 
   Kind kind = Kind::none;
   std::int64_t integer = 0;  // also of a boolean
-  double real = 0;
   std::string_view text;
   std::vector<const PickleValue*> items;
   const PickleValue* state = nullptr;

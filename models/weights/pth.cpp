@@ -17,25 +17,15 @@
 namespace millrace {
 namespace {
 
-/// The bytes of one or several tensors in a file.
-struct Storage {
-  std::uint64_t size;  // bytes
-  std::function<void(void* to)> read;
-};
+/// Returns the bytes of a storage. Throws Error if the key is not found.
+using FindStorage = std::function<std::string(std::string_view key)>;
 
-/// Throws Error if the key is not found.
-using FindStorage = std::function<Storage(std::string_view key)>;
-
-Storage in_memory(std::string_view bytes) {
-  return {bytes.size(), [bytes](void* to) { std::memcpy(to, bytes.data(), bytes.size()); }};
-}
-
-at::Tensor read_storage(const Storage& storage, at::IntArrayRef shape, at::ScalarType type) {
-  if (byte_count(shape, bytes_type(type)) != storage.size)
-    throw Error("its shape and type do not match the " + std::to_string(storage.size) +
+at::Tensor read_storage(std::string_view stored, at::IntArrayRef shape, at::ScalarType type) {
+  if (byte_count(shape, bytes_type(type)) != stored.size())
+    throw Error("its shape and type do not match the " + std::to_string(stored.size()) +
                 " bytes in the file");
   auto bytes = at::empty(shape, bytes_type(type));
-  if (bytes.numel() > 0) storage.read(bytes.mutable_data_ptr());
+  if (bytes.numel() > 0) std::memcpy(bytes.mutable_data_ptr(), stored.data(), stored.size());
   return of_type(bytes, type);
 }
 
@@ -53,10 +43,9 @@ NamedTensors read_tensors(const std::vector<PickledTensor>& described, const Fin
   };
   NamedTensors tensors;
   const auto array = [](const PickledTensor& one) {
-    return in_c_order(
-        read_storage(in_memory(one.array_bytes), stored_shape(one.shape, one.fortran_order),
-                     type_named(&TensorType::numpy, one.array_type)),
-        one.fortran_order);
+    return in_c_order(read_storage(one.array_bytes, stored_shape(one.shape, one.fortran_order),
+                                   type_named(&TensorType::numpy, one.array_type)),
+                      one.fortran_order);
   };
   for (const auto& one : described) try {
       tensors.emplace_back(one.name, one.storage.key.empty() ? array(one) : view(one));
@@ -76,27 +65,19 @@ NamedTensors read_zip(const std::filesystem::path& file) {
   for (const auto& [name, entry] : entries)
     if (name == kPickle || name.ends_with("/data.pkl"))
       folder = name.substr(0, name.size() - kPickle.size());
-  const auto storage = [&](std::size_t entry) -> Storage {
-    const auto size = archive.entries()[entry].bytes;
-    return {size, [&archive, entry, size](void* to) { archive.open(entry).read(to, size); }};
-  };
-  const auto text = [&](std::string_view name) {
-    const auto member = storage(entries.at(folder + std::string(name)));
-    std::string bytes(member.size, '\0');
-    member.read(bytes.data());
-    return bytes;
-  };
-  if (!entries.contains(folder + std::string(kPickle)))
+  const auto found_pickle = entries.find(folder + std::string(kPickle)),
+             order = entries.find(folder + "byteorder");
+  if (found_pickle == entries.end())
     throw Error("it is an archive without data.pkl, not written by torch.save");
-  if (entries.contains(folder + "byteorder") && text("byteorder") != "little")
+  if (order != entries.end() && archive.read(order->second) != "little")
     throw Error(std::string(kBigEndian));
-  const auto bytes = text(kPickle);
+  const auto bytes = archive.read(found_pickle->second);
   const Pickle pickle(bytes);
   return read_tensors(state_of(pickle.root()), [&](std::string_view key) {
     const auto found = entries.find(folder + "data/" + std::string(key));
     if (found == entries.end())
       throw Error("'data/" + std::string(key.substr(0, 40)) + "' not found in the archive");
-    return storage(found->second);
+    return archive.read(found->second);
   });
 }
 
@@ -141,14 +122,14 @@ NamedTensors read_stream(std::string_view bytes) {
   return read_tensors(state_of(object.root()), [&](std::string_view key) {
     const auto found = storages.find(key);
     if (found == storages.end()) throw Error("its storage was not found in the file");
-    return in_memory(found->second);
+    return std::string(found->second);
   });
 }
 
 /// Reads arrays whose bytes are in the pickle itself.
 NamedTensors read_arrays(std::string_view bytes) {
   const Pickle pickle(bytes);
-  return read_tensors(state_of(pickle.root()), [](std::string_view) -> Storage {
+  return read_tensors(state_of(pickle.root()), [](std::string_view) -> std::string {
     throw Error("it is a torch tensor, but torch.save did not write the file");
   });
 }

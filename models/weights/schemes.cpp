@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
@@ -66,72 +65,66 @@ constexpr CommonLayer kLayers[] = {
 
 std::vector<NameRow> layers_of(std::string_view CommonLayer::*theirs) {
   std::vector<NameRow> rows;
-  for (const auto& layer : kLayers) rows.push_back({layer.kind, layer.ours, layer.*theirs});
+  for (const auto& layer : kLayers)
+    rows.push_back({layer.kind, std::string(layer.ours), std::string(layer.*theirs)});
   return rows;
 }
 
 /// Returns detectron2's names for heads on C4 (Res5ROIHeads): without "bottom_up", and with the
 /// last stage among the region heads.
 std::vector<NameRow> detectron2_c4_layers() {
-  return {{conv, "backbone.body.conv1", "backbone.stem.conv1"},
-          {norm, "backbone.body.bn1", "backbone.stem.conv1.norm"},
-          {conv, "backbone.body.layer4.{b}.conv{c}", "roi_heads.res5.{b}.conv{c}"},
-          {norm, "backbone.body.layer4.{b}.bn{c}", "roi_heads.res5.{b}.conv{c}.norm"},
-          {conv, "backbone.body.layer4.{b}.downsample.0", "roi_heads.res5.{b}.shortcut"},
-          {norm, "backbone.body.layer4.{b}.downsample.1", "roi_heads.res5.{b}.shortcut.norm"},
-          {conv, "backbone.body.layer{a}.{b}.conv{c}", "backbone.res{a+1}.{b}.conv{c}"},
-          {norm, "backbone.body.layer{a}.{b}.bn{c}", "backbone.res{a+1}.{b}.conv{c}.norm"},
-          {conv, "backbone.body.layer{a}.{b}.downsample.0", "backbone.res{a+1}.{b}.shortcut"},
-          {norm, "backbone.body.layer{a}.{b}.downsample.1", "backbone.res{a+1}.{b}.shortcut.norm"},
-          {conv, "rpn.head.conv.0.0", "proposal_generator.rpn_head.conv"},
-          {conv, "rpn.head.cls_logits", "proposal_generator.rpn_head.objectness_logits"},
-          {conv, "rpn.head.bbox_pred", "proposal_generator.rpn_head.anchor_deltas"},
-          {linear, "roi_heads.box_predictor.cls_score", "roi_heads.box_predictor.cls_score"},
-          {linear, "roi_heads.box_predictor.bbox_pred", "roi_heads.box_predictor.bbox_pred"},
-          {conv, "roi_heads.mask_head.{a}.0", "roi_heads.mask_head.mask_fcn{a+1}"},
-          {conv, "roi_heads.mask_predictor.conv5_mask", "roi_heads.mask_head.deconv"},
-          {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_heads.mask_head.predictor"}};
+  std::vector<NameRow> rows = {
+      {conv, "backbone.body.layer4.{b}.conv{c}", "roi_heads.res5.{b}.conv{c}"},
+      {norm, "backbone.body.layer4.{b}.bn{c}", "roi_heads.res5.{b}.conv{c}.norm"},
+      {conv, "backbone.body.layer4.{b}.downsample.0", "roi_heads.res5.{b}.shortcut"},
+      {norm, "backbone.body.layer4.{b}.downsample.1", "roi_heads.res5.{b}.shortcut.norm"}};
+  for (auto& row : layers_of(&CommonLayer::detectron2)) {
+    constexpr std::string_view kPyramidPart = "bottom_up.";
+    if (const auto part = row.theirs.find(kPyramidPart); part != std::string::npos)
+      row.theirs.erase(part, kPyramidPart.size());
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
-/// Returns the names of the backbone alone, without the prefix that it has in a detector.
-std::vector<NameRow> classifier_layers() {
+/// Returns the names of torchvision's backbone with another prefix.
+std::vector<NameRow> backbone_layers(const std::string& prefix) {
   std::vector<NameRow> rows;
   for (const auto& layer : kLayers)
     if (layer.ours.starts_with(kBody))
-      rows.push_back({layer.kind, layer.ours, layer.ours.substr(kBody.size())});
+      rows.push_back({layer.kind, std::string(layer.ours),
+                      prefix + std::string(layer.ours.substr(kBody.size()))});
   return rows;
 }
 
 std::vector<NameRow> mmdetection_layers() {
-  return {{conv, "backbone.body.conv1", "backbone.conv1"},
-          {norm, "backbone.body.bn1", "backbone.bn1"},
-          {conv, "backbone.body.layer{a}.{b}.conv{c}", "backbone.layer{a}.{b}.conv{c}"},
-          {norm, "backbone.body.layer{a}.{b}.bn{c}", "backbone.layer{a}.{b}.bn{c}"},
-          {conv, "backbone.body.layer{a}.{b}.downsample.0", "backbone.layer{a}.{b}.downsample.0"},
-          {norm, "backbone.body.layer{a}.{b}.downsample.1", "backbone.layer{a}.{b}.downsample.1"},
-          {conv, "backbone.fpn.inner_blocks.{a}.0", "neck.lateral_convs.{a}.conv"},
-          {norm, "backbone.fpn.inner_blocks.{a}.1", "neck.lateral_convs.{a}.gn"},
-          {conv, "backbone.fpn.layer_blocks.{a}.0", "neck.fpn_convs.{a}.conv"},
-          {norm, "backbone.fpn.layer_blocks.{a}.1", "neck.fpn_convs.{a}.gn"},
-          {conv, "backbone.fpn.reduction.0", "neck.reduction_conv.conv"},
-          {conv, "rpn.head.conv.0.0", "rpn_head.rpn_conv"},
-          {conv, "rpn.head.cls_logits", "rpn_head.rpn_cls"},
-          {conv, "rpn.head.bbox_pred", "rpn_head.rpn_reg"},
-          {linear, "roi_heads.box_head.fc6", "roi_head.bbox_head.shared_fcs.0"},
-          {linear, "roi_heads.box_head.fc7", "roi_head.bbox_head.shared_fcs.1"},
-          {linear, "roi_heads.box_head.{a}.fc6", "roi_head.bbox_head.{a}.shared_fcs.0"},
-          {linear, "roi_heads.box_head.{a}.fc7", "roi_head.bbox_head.{a}.shared_fcs.1"},
-          {linear, "roi_heads.box_predictor.{a}.cls_score", "roi_head.bbox_head.{a}.fc_cls"},
-          {linear, "roi_heads.box_predictor.{a}.bbox_pred", "roi_head.bbox_head.{a}.fc_reg"},
-          {linear, "roi_heads.box_predictor.cls_score", "roi_head.bbox_head.fc_cls"},
-          {linear, "roi_heads.box_predictor.bbox_pred", "roi_head.bbox_head.fc_reg"},
-          {conv, "roi_heads.mask_head.{a}.0", "roi_head.mask_head.convs.{a}.conv"},
-          {norm, "roi_heads.mask_head.{a}.1", "roi_head.mask_head.convs.{a}.gn"},
-          {conv, "roi_heads.mask_predictor.conv5_mask", "roi_head.mask_head.upsample"},
-          {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_head.mask_head.conv_logits"}};
+  auto rows = backbone_layers("backbone.");
+  rows.insert(
+      rows.end(),
+      {{conv, "backbone.fpn.inner_blocks.{a}.0", "neck.lateral_convs.{a}.conv"},
+       {norm, "backbone.fpn.inner_blocks.{a}.1", "neck.lateral_convs.{a}.gn"},
+       {conv, "backbone.fpn.layer_blocks.{a}.0", "neck.fpn_convs.{a}.conv"},
+       {norm, "backbone.fpn.layer_blocks.{a}.1", "neck.fpn_convs.{a}.gn"},
+       {conv, "backbone.fpn.reduction.0", "neck.reduction_conv.conv"},
+       {conv, "rpn.head.conv.0.0", "rpn_head.rpn_conv"},
+       {conv, "rpn.head.cls_logits", "rpn_head.rpn_cls"},
+       {conv, "rpn.head.bbox_pred", "rpn_head.rpn_reg"},
+       {linear, "roi_heads.box_head.fc6", "roi_head.bbox_head.shared_fcs.0"},
+       {linear, "roi_heads.box_head.fc7", "roi_head.bbox_head.shared_fcs.1"},
+       {linear, "roi_heads.box_head.{a}.fc6", "roi_head.bbox_head.{a}.shared_fcs.0"},
+       {linear, "roi_heads.box_head.{a}.fc7", "roi_head.bbox_head.{a}.shared_fcs.1"},
+       {linear, "roi_heads.box_predictor.{a}.cls_score", "roi_head.bbox_head.{a}.fc_cls"},
+       {linear, "roi_heads.box_predictor.{a}.bbox_pred", "roi_head.bbox_head.{a}.fc_reg"},
+       {linear, "roi_heads.box_predictor.cls_score", "roi_head.bbox_head.fc_cls"},
+       {linear, "roi_heads.box_predictor.bbox_pred", "roi_head.bbox_head.fc_reg"},
+       {conv, "roi_heads.mask_head.{a}.0", "roi_head.mask_head.convs.{a}.conv"},
+       {norm, "roi_heads.mask_head.{a}.1", "roi_head.mask_head.convs.{a}.gn"},
+       {conv, "roi_heads.mask_predictor.conv5_mask", "roi_head.mask_head.upsample"},
+       {conv, "roi_heads.mask_predictor.mask_fcn_logits", "roi_head.mask_head.conv_logits"}});
+  return rows;
 }
 
-std::vector<NameRow> caffe2_layers(std::string_view first_norm) {
+std::vector<NameRow> caffe2_layers(const std::string& first_norm) {
   return {{conv, "backbone.body.conv1", "conv1"},
           {norm, "backbone.body.bn1", first_norm},
           {conv, "backbone.body.layer{a}.{b}.conv1", "res{a+1}_{b}_branch2a"},
@@ -146,7 +139,7 @@ std::vector<NameRow> caffe2_layers(std::string_view first_norm) {
 
 /// Returns their suffixes of weight and bias, then of a norm's weight, bias, mean and variance
 /// (empty = none).
-std::vector<NameRow> suffixes(const std::array<std::string_view, 6>& theirs) {
+std::vector<NameRow> suffixes(const std::array<std::string, 6>& theirs) {
   std::vector<NameRow> rows = {
       {conv, ".weight", theirs[0]},       {conv, ".bias", theirs[1]},
       {norm, ".weight", theirs[2]},       {norm, ".bias", theirs[3]},
@@ -201,7 +194,7 @@ const std::vector<Scheme> kSchemes = {
      .background = Background::first},
     {.name = "resnet",
      .doc = "classifiers of torchvision (resnet50-*.pth) and timm (hrnet_w18): the backbone alone",
-     .layers = classifier_layers(),
+     .layers = backbone_layers(""),
      .suffixes = torch_suffixes(),
      .trunk = ""},
     {.name = "caffe2",
@@ -229,8 +222,7 @@ struct Translation {
 
 /// Translates a name from the column `from` of a scheme's tables to the column `to`.
 std::optional<Translation> translate(const Scheme& scheme, std::string_view name,
-                                     std::string_view NameRow::*from,
-                                     std::string_view NameRow::*to) {
+                                     std::string NameRow::*from, std::string NameRow::*to) {
   for (const auto& suffix : scheme.suffixes) {
     if (!name.ends_with(suffix.*from)) continue;
     const auto layer = name.substr(0, name.size() - (suffix.*from).size());
@@ -239,7 +231,7 @@ std::optional<Translation> translate(const Scheme& scheme, std::string_view name
       const auto numbers = match_name(row.*from, layer);
       if (!numbers) continue;
       if (auto filled = fill_name(row.*to, *numbers))
-        return Translation{*filled + std::string(suffix.*to), row.kind};
+        return Translation{*filled + suffix.*to, row.kind};
     }
   }
   return {};
@@ -251,8 +243,9 @@ std::optional<Translation> row_to_ours(const Scheme& scheme, std::string_view na
 
 /// Returns true if the name belongs to a classifier's head.
 bool is_of_classifier(std::string_view name) {
-  constexpr std::string_view kHeads[] = {"fc.", "classifier.", "head."};
-  return std::ranges::any_of(kHeads, [&](const auto& head) { return name.starts_with(head); });
+  constexpr std::string_view kClassifiers[] = {"fc.", "classifier.", "head."};
+  return std::ranges::any_of(kClassifiers,
+                             [&](const auto& head) { return name.starts_with(head); });
 }
 
 std::optional<Translation> to_ours(const Scheme& scheme, std::string_view name) {
@@ -268,13 +261,9 @@ std::optional<Translation> to_theirs(const Scheme& scheme, std::string_view name
   return Translation{std::string(*scheme.trunk) + std::string(name.substr(kBody.size())), conv};
 }
 
-at::Tensor kernels_first(const at::Tensor& value) {
-  if (value.dim() == 4) return value.permute({3, 2, 0, 1});
-  return value.dim() == 2 ? value.t() : value;
-}
-
-at::Tensor kernels_last(const at::Tensor& value) {
-  if (value.dim() == 4) return value.permute({2, 3, 1, 0});
+/// Permutes the sides of a kernel of a convolution, and transposes that of a linear layer.
+at::Tensor turned(const at::Tensor& value, at::IntArrayRef sides) {
+  if (value.dim() == 4) return value.permute(sides);
   return value.dim() == 2 ? value.t() : value;
 }
 
@@ -378,7 +367,7 @@ TranslatedTensors in_our_names(const NamedTensors& tensors) {
     const bool turn = ours && result.scheme->kernels_last && ours->kind != norm;
     result.known += ours || is_ours(names[i]);
     result.tensors.push_back(
-        {stored_as, ours ? ours->name : names[i], turn ? kernels_first(value) : value});
+        {stored_as, ours ? ours->name : names[i], turn ? turned(value, {3, 2, 0, 1}) : value});
   }
   if (result.scheme->folds_norms) complete_norms(result.tensors);
   return result;
@@ -393,7 +382,7 @@ NamedTensors in_names_of(const Scheme& scheme, const NamedTensors& ours,
     const auto begins_name = [&](std::string_view start) { return name.starts_with(start); };
     if (!theirs && std::ranges::none_of(scheme.same_as_ours, begins_name)) unknown.push_back(name);
     const bool turn = theirs && scheme.kernels_last && theirs->kind != norm;
-    result.emplace_back(theirs ? theirs->name : name, turn ? kernels_last(value) : value);
+    result.emplace_back(theirs ? theirs->name : name, turn ? turned(value, {2, 3, 1, 0}) : value);
   }
   return result;
 }

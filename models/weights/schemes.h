@@ -19,7 +19,7 @@ enum class LayerKind { conv, linear, norm };
 /// matches a number, "{a+1}" the next one.
 struct NameRow {
   LayerKind kind;
-  std::string_view ours, theirs;
+  std::string ours, theirs;
 };
 
 struct Scheme {

@@ -18,9 +18,7 @@ namespace millrace {
 namespace {
 
 std::string shape_text(const at::Tensor& tensor) {
-  std::vector<std::string> sides;
-  for (const auto side : tensor.sizes()) sides.push_back(std::to_string(side));
-  return "(" + joined(sides) + ")";
+  return fmt::format("({})", fmt::join(tensor.sizes().vec(), ", "));
 }
 
 /// Returns the first few names, for a message.

@@ -39,45 +39,20 @@ struct MatchRules {
   bool low_quality;
 };
 
-/// Matches one box to the ground truth. `truth`: the first ground truth box with the highest IoU.
-/// `label`: 1 foreground, 0 background, -1 neither. `highest` (G): the best IoU of each ground
-/// truth box with any box, read only if low_quality is set.
-MILLRACE_HOST_DEVICE inline void match_box(const float* truths, std::int64_t count,
-                                           const BoxValues& box, const float* highest,
-                                           const MatchRules& rules, std::int64_t& truth,
-                                           std::int8_t& label) {
-  float best = 0;
-  bool is_best = false;
-  truth = 0;
-  for (std::int64_t g = 0; g < count; ++g) {
-    const float value = iou(box_at(truths, g), box, rules.offset);
-    if (g == 0 || value > best) best = value, truth = g;
-    is_best = is_best || (rules.low_quality && value > 0 && value == highest[g]);
-  }
-  label = static_cast<std::int8_t>(count == 0                               ? 0
-                                   : is_best || best >= rules.fg_iou_thresh ? 1
-                                   : best < rules.bg_iou_thresh             ? 0
-                                                                            : -1);
-}
-
 /// The ground truth of N images: boxes (G, 4), image after image. `begins` (N + 1): index of each
-/// image's first box; nullptr = a single image.
+/// image's first box.
 struct TruthTable {
   const float* boxes;
   const std::int64_t* begins;
   std::int64_t count, images;  // G, N
 
-  MILLRACE_HOST_DEVICE std::int64_t begin(std::int64_t image) const {
-    return begins ? begins[image] : image * count;
-  }
-
   /// Returns the image of ground truth box g: the last image that begins at or before g and is not
   /// empty.
   MILLRACE_HOST_DEVICE std::int64_t image_of(std::int64_t g) const {
-    std::int64_t low = 0, high = images;  // invariant: begin(low) <= g < begin(high)
+    std::int64_t low = 0, high = images;  // invariant: begins[low] <= g < begins[high]
     while (high - low > 1) {
       const auto middle = (low + high) / 2;
-      (begin(middle) <= g ? low : high) = middle;
+      (begins[middle] <= g ? low : high) = middle;
     }
     return low;
   }
@@ -94,16 +69,28 @@ struct BoxTable {
   }
 };
 
-/// Matches box `i` of the N P boxes; `highest` (G) as in match_box.
+/// Matches box `i` of the N P boxes. `truth`: the first ground truth box with the highest IoU.
+/// `label`: 1 foreground, 0 background, -1 neither. `highest` (G): the best IoU of each ground
+/// truth box with any box, read only if low_quality is set.
 MILLRACE_HOST_DEVICE inline void match_one(const TruthTable& truths, const BoxTable& boxes,
                                            const float* highest, const MatchRules& rules,
                                            std::int64_t i, std::int64_t* truth,
                                            std::int8_t* label) {
-  const auto image = i / boxes.count, begin = truths.begin(image);
-  const auto count = truths.begin(image + 1) - begin;
-  match_box(truths.boxes + begin * 4, count, boxes.at(image, i % boxes.count), highest + begin,
-            rules, truth[i], label[i]);
-  if (count > 0) truth[i] += begin;
+  const auto image = i / boxes.count, begin = truths.begins[image], end = truths.begins[image + 1];
+  const auto box = boxes.at(image, i % boxes.count);
+  std::int64_t own = begin;
+  float best = 0;
+  bool is_best = false;
+  for (auto g = begin; g < end; ++g) {
+    const float value = iou(box_at(truths.boxes, g), box, rules.offset);
+    if (value > best) best = value, own = g;
+    is_best = is_best || (rules.low_quality && value > 0 && value == highest[g]);
+  }
+  truth[i] = begin < end ? own : 0;
+  label[i] = static_cast<std::int8_t>(begin == end                             ? 0
+                                      : is_best || best >= rules.fg_iou_thresh ? 1
+                                      : best < rules.bg_iou_thresh             ? 0
+                                                                               : -1);
 }
 
 /// Writes truth (N, P) and label (N, P). `highest` is scratch memory for G floats.

@@ -21,12 +21,12 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "millrace/models/ops/suppressor.h"
 #include "millrace/models/ops/upload.h"
 #include "millrace/plugins/cuda/boxes.h"
 #include "millrace/plugins/cuda/finish.h"
@@ -52,14 +52,10 @@ at::Tensor nms_mask(const at::Tensor& boxes, const at::Tensor& valid, const at::
   const auto bytes = static_cast<std::int64_t>(cuda::nms_scratch_bytes(count, most));
   auto scratch = at::empty({bytes}, boxes.options().dtype(at::kByte));
   auto keep = at::empty({count}, boxes.options().dtype(at::kBool));
-  // The largest float that is not above the threshold; comparing with it gives the same results as
-  // comparing with the double.
-  auto limit = static_cast<float>(threshold);
-  if (limit > threshold) limit = std::nextafter(limit, -1.0F);
   cuda::nms(boxes.const_data_ptr<float>(),
             reinterpret_cast<const std::uint8_t*>(valid.const_data_ptr<bool>()),
-            begins.const_data_ptr<std::int64_t>(), begins.size(0) - 1, count, most, limit,
-            static_cast<float>(offset), scratch.mutable_data_ptr(),
+            begins.const_data_ptr<std::int64_t>(), begins.size(0) - 1, count, most,
+            rounded_down(threshold), static_cast<float>(offset), scratch.mutable_data_ptr(),
             reinterpret_cast<std::uint8_t*>(keep.mutable_data_ptr<bool>()), stream_of(boxes));
   return keep;
 }
@@ -266,8 +262,7 @@ std::vector<at::Tensor> roi_align_backward(const at::Tensor& grad_output, const 
   return gradients;
 }
 
-std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
-                                         const std::optional<at::Tensor>& begins,
+std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth, const at::Tensor& begins,
                                          const at::Tensor& boxes, double low, double high,
                                          bool low_quality, double offset) {
   const c10::cuda::CUDAGuard guard(boxes.device());
@@ -275,13 +270,13 @@ std::tuple<at::Tensor, at::Tensor> match(const at::Tensor& truth,
   const bool shared = images > 0 && boxes.stride(0) == 0;
   const auto truths = contiguous_float(truth),
              candidates = contiguous_float(shared ? boxes[0] : boxes);
-  const auto first = begins ? begins->contiguous() : at::Tensor();
+  const auto first = begins.contiguous();
   auto highest = at::empty({truth.size(0)}, truths.options());
   auto best = at::empty({images, count}, boxes.options().dtype(at::kLong)),
        label = at::empty({images, count}, boxes.options().dtype(at::kChar));
   cuda::match(
-      {truths.const_data_ptr<float>(), begins ? first.const_data_ptr<std::int64_t>() : nullptr,
-       truths.size(0), images},
+      {truths.const_data_ptr<float>(), first.const_data_ptr<std::int64_t>(), truths.size(0),
+       images},
       {candidates.const_data_ptr<float>(), count, shared},
       {static_cast<float>(low), static_cast<float>(high), static_cast<float>(offset), low_quality},
       highest.mutable_data_ptr<float>(), best.mutable_data_ptr<std::int64_t>(),

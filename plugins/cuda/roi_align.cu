@@ -140,12 +140,13 @@ void start_backward(const T* grad_output, const Regions& regions, const RoiAlign
   }
 }
 
-}  // namespace
-
+/// Throws std::invalid_argument for more than kMaxCells cells on an axis.
 void check_cells(const RoiAlignSwitches& switches) {
   if (switches.rows > kMaxCells || switches.columns > kMaxCells)
     throw std::invalid_argument("roi_align: output must be at most 256 x 256 on a GPU");
 }
+
+}  // namespace
 
 template <typename T>
 void roi_align_forward(const Pyramid<const T>& pyramid, const Regions& regions,

@@ -167,9 +167,6 @@ MILLRACE_HOST_DEVICE void gather_gradient(const T* grad_cells, const float* row_
   for (int v = 0; v < V; ++v) sums[v] += mine[v];
 }
 
-/// Throws std::invalid_argument for more than kMaxCells cells on an axis.
-void check_cells(const RoiAlignSwitches& switches);
-
 /// Writes output (R, rows, columns, C). T is float, __half or __nv_bfloat16; sums are computed in
 /// float.
 template <typename T>

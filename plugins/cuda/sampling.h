@@ -10,30 +10,24 @@ namespace millrace::cuda {
 
 constexpr int kLabelChunk = 1024;  // labels per chunk
 
-/// Returns the index of the label `value` with rank `rank` among `count` labels; rank must be below
-/// the number of such labels. `counts` has their number in each chunk, with a stride of two.
-MILLRACE_HOST_DEVICE inline std::int64_t ranked_label(const std::int8_t* label, std::int64_t count,
-                                                      const std::int32_t* counts, std::int8_t value,
-                                                      std::int64_t rank) {
-  std::int64_t place = 0;
-  for (; rank >= *counts; counts += 2, place += kLabelChunk) rank -= *counts;
-  for (; place < count; ++place)
-    if (label[place] == value && rank-- == 0) break;
-  return place;
-}
-
 /// Labels (N, P) and the number of labels 1 and 0 in each chunk, `counts` (N, chunks, 2).
 struct LabelTable {
   const std::int8_t* labels;
   const std::int32_t* counts;
   std::int64_t count, chunks;  // P
 
-  /// Returns the index among the N P labels. `wanted`: image, label and rank.
+  /// Returns the index among the N P labels. `wanted`: image, label and rank, which must be below
+  /// the image's number of such labels.
   MILLRACE_HOST_DEVICE std::int64_t place(const std::int64_t* wanted) const {
-    const auto image = wanted[0];
-    return image * count + ranked_label(labels + image * count, count,
-                                        counts + image * chunks * 2 + (wanted[1] == 1 ? 0 : 1),
-                                        static_cast<std::int8_t>(wanted[1]), wanted[2]);
+    const auto image = wanted[0], value = wanted[1];
+    auto rank = wanted[2];
+    const auto* const own = labels + image * count;
+    const auto* in_chunk = counts + image * chunks * 2 + (value == 1 ? 0 : 1);
+    std::int64_t place = 0;
+    for (; rank >= *in_chunk; in_chunk += 2, place += kLabelChunk) rank -= *in_chunk;
+    for (; place < count; ++place)
+      if (own[place] == value && rank-- == 0) break;
+    return image * count + place;
   }
 };
 

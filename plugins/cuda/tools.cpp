@@ -8,6 +8,9 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#ifdef MILLRACE_NCCL
+#include <nccl.h>
+#endif
 
 #include <memory>
 #include <string>
@@ -15,7 +18,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/models/detector/device_tools.h"
 #include "millrace/plugins/cuda/driver.h"
-#include "millrace/plugins/cuda/sum_alone.h"
 
 namespace millrace {
 namespace {
@@ -26,6 +28,40 @@ constexpr int kWarmUp =
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) throw Error(fmt::format("{}: {}", what, cudaGetErrorString(status)));
 }
+
+#ifdef MILLRACE_NCCL
+void check_nccl(ncclResult_t status, const char* what) {
+  if (status != ncclSuccess)
+    throw Error(fmt::format("NCCL: {}: {}", what, ncclGetErrorString(status)));
+}
+
+std::string nccl_version() {
+  int version = 0;
+  check_nccl(ncclGetVersion(&version), "cannot read its version");
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+/// All-reduces `values` over a communicator of their GPU alone, and waits for the result.
+void all_reduce_alone(const at::Tensor& values) {
+  int gpu = values.device().index();
+  const auto stream = c10::cuda::getCurrentCUDAStream(values.device().index()).stream();
+  ncclComm_t communicator = nullptr;
+  check_nccl(ncclCommInitAll(&communicator, 1, &gpu), "cannot create a communicator for one GPU");
+  const std::unique_ptr<ncclComm, ncclResult_t (*)(ncclComm_t)> owner(communicator,
+                                                                      ncclCommDestroy);
+  auto* const numbers = values.mutable_data_ptr<float>();
+  check_nccl(ncclAllReduce(numbers, numbers, static_cast<std::size_t>(values.numel()), ncclFloat,
+                           ncclSum, communicator, stream),
+             "cannot all-reduce on one GPU");
+  check(cudaStreamSynchronize(stream), "NCCL: cannot all-reduce on one GPU");
+}
+#else
+std::string nccl_version() { return "none"; }
+
+void all_reduce_alone(const at::Tensor&) {
+  throw Error("this plug-in was built without NCCL (nccl.h, libnccl.so.2)");
+}
+#endif
 
 class CudaTools final : public DeviceTools {
  public:
@@ -52,7 +88,7 @@ class CudaTools final : public DeviceTools {
             {"CUDA that the driver supports", cuda::version_text(driver)},
             {"CUDA runtime", cuda::version_text(runtime)},
             {"cuDNN", fmt::format("{}", at::detail::getCUDAHooks().versionCuDNN())},
-            {"NCCL", cuda::nccl_version()}};
+            {"NCCL", nccl_version()}};
   }
 
   std::function<void()> recorded(const std::function<void()>& work) const override {
@@ -81,11 +117,9 @@ class CudaTools final : public DeviceTools {
   }
 
   std::string sum_alone(const at::Tensor& values) const override {
-    const auto device = values.device();
-    const c10::cuda::CUDAGuard guard(device);
-    return cuda::sum_alone(values.mutable_data_ptr<float>(),
-                           static_cast<std::size_t>(values.numel()), device.index(),
-                           c10::cuda::getCurrentCUDAStream(device.index()).stream());
+    const c10::cuda::CUDAGuard guard(values.device());
+    all_reduce_alone(values);
+    return "NCCL " + nccl_version();
   }
 };
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr std::int64_t kNone = -1;
@@ -104,4 +104,4 @@ std::vector<std::int64_t> assign(std::span<const double> costs, std::int64_t row
   return result;
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 /// Assigns a distinct column to every row of `costs` (rows, columns), row-major and finite, with
 /// the least total cost. The solution is exact; among equal paths, lower indices come first. With
@@ -18,4 +18,4 @@ namespace rtdetr {
 std::vector<std::int64_t> assign(std::span<const double> costs, std::int64_t rows,
                                  std::int64_t columns);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

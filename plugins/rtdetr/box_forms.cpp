@@ -6,7 +6,7 @@
 
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr double kLeastShare = 1e-5;
@@ -39,4 +39,4 @@ Overlap overlap_of(const at::Tensor& a, const at::Tensor& b) {
   return {iou, iou - (hull - both) / hull.clamp_min(kLeast)};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -7,11 +7,7 @@
 #include <millrace/models/onnx/graph.h>
 #include <millrace/models/ops/box_formats.h>
 
-namespace rtdetr {
-
-using millrace::to_centers;
-using millrace::to_corners;
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 /// Returns the logits of values in [0, 1]; values within 1e-5 of 0 or 1 are moved to that distance.
 at::Tensor inverse_sigmoid(const at::Tensor& shares);
@@ -25,4 +21,4 @@ struct Overlap {
 /// Computes the overlaps of boxes x1, y1, x2, y2 (..., 4), which are broadcast.
 Overlap overlap_of(const at::Tensor& a, const at::Tensor& b);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -15,7 +15,7 @@
 #include "box_forms.h"
 #include "query_selection.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 /// Returns the initial offsets (M L P 2): each head has its own direction, and each point is one
@@ -45,7 +45,7 @@ Decoder::CrossAttention Decoder::cross_attention(const Scope& scope, const RtDet
       .scale = own.offset_scale};
   if (options.version == Version::v2)  // a buffer of transformers' checkpoints
     scope.constant("n_points_scale", {maps * own.points}, 1 / static_cast<double>(own.points),
-                   millrace::ParameterKind::buffer);
+                   ParameterKind::buffer);
   const at::NoGradGuard no_grad;
   attention.offsets.bias.copy_(first_offsets(own.heads, maps, own.points));
   return attention;
@@ -144,4 +144,4 @@ PredictionNodes Decoder::operator()(const onnx::Value& features, const onnx::Val
   return {classes_.back()(x), boxes};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "transformer.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 /// The output of one layer.
 struct Prediction {
@@ -70,4 +70,4 @@ class Decoder {
   std::vector<Mlp> boxes_;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -23,7 +22,7 @@
 #define RTDETR_SIMD
 #endif
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -331,4 +330,4 @@ onnx::Value deformable_attention(const onnx::Value& values, const std::vector<on
       {0, 2, 1});
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

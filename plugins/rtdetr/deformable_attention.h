@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace rtdetr {
-
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 /// Height and width of each map, in the order of the maps in a memory.
 using MapSizes = std::vector<std::pair<std::int64_t, std::int64_t>>;
@@ -32,4 +30,4 @@ at::Tensor deformable_attention(const at::Tensor& values, const MapSizes& sizes,
 onnx::Value deformable_attention(const onnx::Value& values, const std::vector<onnx::Value>& sizes,
                                  const onnx::Value& locations, const onnx::Value& weights);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

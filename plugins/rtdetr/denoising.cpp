@@ -11,7 +11,7 @@
 
 #include "box_forms.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 // Random streams of a step, named "denoise" and "chosen".
@@ -35,7 +35,7 @@ at::Tensor repeated(const std::vector<at::Tensor>& parts, const DenoisingShape& 
 }  // namespace
 
 std::vector<Target> choose_denoised(const std::vector<Target>& targets, std::int64_t most,
-                                    const millrace::StepInfo& step) {
+                                    const StepInfo& step) {
   auto result = targets;
   for (std::size_t i = 0; i < result.size(); ++i) {
     auto& [labels, boxes] = result[i];
@@ -58,7 +58,7 @@ DenoisingShape::DenoisingShape(std::int64_t own_most, const DenoisingOptions& op
 
 DenoisingNoise draw_noise(const std::vector<Target>& targets, const DenoisingShape& shape,
                           const DenoisingOptions& options, std::int64_t classes,
-                          const millrace::StepInfo& step) {
+                          const StepInfo& step) {
   const auto images = std::ssize(targets);
   DenoisingNoise noise{at::zeros({images, shape.queries()}, at::kBool),
                        at::zeros({images, shape.queries()}, at::kLong),
@@ -109,4 +109,4 @@ at::Tensor denoising_mask(const DenoisingShape& shape, std::int64_t queries) {
   return mask;
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

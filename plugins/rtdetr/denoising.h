@@ -13,7 +13,7 @@
 
 #include "options.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 /// One image's ground truth.
 struct Target {
@@ -25,7 +25,7 @@ struct Target {
 /// random object on if it has more (drawn by `step.rng`). The limit exists because the cost of
 /// self-attention is quadratic in the number of queries.
 std::vector<Target> choose_denoised(const std::vector<Target>& targets, std::int64_t most,
-                                    const millrace::StepInfo& step);
+                                    const StepInfo& step);
 
 /// Number of denoising queries.
 struct DenoisingShape {
@@ -48,7 +48,7 @@ struct DenoisingNoise {
 /// Draws the noise of each image from its own stream of `step.rng`.
 DenoisingNoise draw_noise(const std::vector<Target>& targets, const DenoisingShape& shape,
                           const DenoisingOptions& options, std::int64_t classes,
-                          const millrace::StepInfo& step);
+                          const StepInfo& step);
 
 /// The denoising queries as input of the decoder.
 struct DenoisingQueries {
@@ -64,4 +64,4 @@ DenoisingQueries denoising_queries(const std::vector<Target>& targets, const Den
 /// any group.
 at::Tensor denoising_mask(const DenoisingShape& shape, std::int64_t queries);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

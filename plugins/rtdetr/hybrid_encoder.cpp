@@ -5,18 +5,16 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/outer.h>
-#include <ATen/ops/upsample_nearest2d.h>
 
 #include <cmath>
 #include <numbers>
 
+#include <millrace/models/backbones/maps.h>
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
-const millrace::After kSilu{.activation = Activation::silu};
-const millrace::AfterNode kSiluNode{.activation = Activation::silu};
 constexpr std::int64_t kBlocks = 3;  // RepVGG blocks per fusion
 constexpr std::int64_t kSteps = 2;   // fusions in each direction: the number of maps - 1
 
@@ -27,8 +25,8 @@ at::Tensor frequencies(std::int64_t part) {
   return (number(part) * (-std::log(10000.0) / static_cast<double>(part))).exp();
 }
 
-}  // namespace
-
+/// Returns the sine and cosine embedding of the rows and columns of a map, (1, height width,
+/// channels).
 at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int64_t channels) {
   const auto frequency = frequencies(channels / 4);
   const auto rows = at::outer(number(height).repeat_interleave(width), frequency),
@@ -38,6 +36,7 @@ at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int6
       .unsqueeze(0);
 }
 
+/// Adds the nodes of the embedding to a graph. `size`: a list of height and width.
 onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels) {
   auto& g = *size.graph;
   const auto place = g.in("position_embedding");
@@ -54,6 +53,13 @@ onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels) {
   return onnx::cast(onnx::reshape(all, {1, -1, channels}), onnx::Type::f32);
 }
 
+at::Tensor apply_gelu(const at::Tensor& x) { return at::gelu(x); }
+onnx::Value apply_gelu(const onnx::Value& x) {
+  return (onnx::apply("Erf", x * (1 / std::numbers::sqrt2)) + 1) * (x * 0.5);
+}
+
+}  // namespace
+
 HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_eps) {
   const auto channels = options.hidden_dim;
   const auto layer = scope / "encoder" / 0 / "layers" / 0;
@@ -63,7 +69,7 @@ HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options, 
            linear(layer / "fc1", channels, options.ffn_dim),
            linear(layer / "fc2", options.ffn_dim, channels)};
 
-  const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
+  const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
     return ConvNorm(place / "conv", place / "norm", shape, {options.norm, norm_eps});
   };
   const auto inside = static_cast<std::int64_t>(static_cast<double>(channels) * options.expansion);
@@ -90,80 +96,57 @@ HybridEncoder::HybridEncoder(const Scope& scope, const EncoderOptions& options, 
   }
 }
 
-at::Tensor HybridEncoder::TransformerLayer::operator()(const at::Tensor& x,
-                                                       const at::Tensor& positions) const {
+template <class X>
+X HybridEncoder::TransformerLayer::operator()(const X& x, const X& positions) const {
   const auto y = first_norm(x + attention(x, positions));
-  return last_norm(y + out(at::gelu(hidden(y))));
+  return last_norm(y + out(apply_gelu(hidden(y))));
 }
 
-onnx::Value HybridEncoder::TransformerLayer::operator()(const onnx::Value& x,
-                                                        const onnx::Value& positions) const {
-  const auto gelu = [](const onnx::Value& z) {
-    return (onnx::apply("Erf", z * (1 / std::numbers::sqrt2)) + 1) * (z * 0.5);
-  };
-  const auto y = first_norm(x + attention(x, positions));
-  return last_norm(y + out(gelu(hidden(y))));
-}
-
-at::Tensor HybridEncoder::RepVgg::operator()(const at::Tensor& x, const NormMode& mode) const {
+template <class X>
+X HybridEncoder::RepVgg::operator()(const X& x, const NormMode& mode) const {
   return three(x, mode, {one(x, mode), Activation::silu});
 }
 
-onnx::Value HybridEncoder::RepVgg::operator()(const onnx::Value& x) const {
-  return three(x, {one(x), Activation::silu});
-}
-
-at::Tensor HybridEncoder::CspRep::operator()(const at::Tensor& a, const at::Tensor& b,
-                                             const NormMode& mode) const {
-  const auto both = at::cat({a, b}, 1);
-  auto y = deep(both, mode, kSilu);
+template <class X>
+X HybridEncoder::CspRep::operator()(const X& a, const X& b, const NormMode& mode) const {
+  const auto both = concat_channels({a, b});
+  auto y = deep(both, mode, {.activation = Activation::silu});
   for (const auto& block : blocks) y = block(y, mode);
-  y = y + side(both, mode, kSilu);
-  return widens ? last(y, mode, kSilu) : y;
+  y = y + side(both, mode, {.activation = Activation::silu});
+  return widens ? last(y, mode, {.activation = Activation::silu}) : y;
 }
 
-onnx::Value HybridEncoder::CspRep::operator()(const onnx::Value& a, const onnx::Value& b) const {
-  const auto both = onnx::concat({a, b}, 1);
-  auto y = deep(both, kSiluNode);
-  for (const auto& block : blocks) y = block(y);
-  y = y + side(both, kSiluNode);
-  return widens ? last(y, kSiluNode) : y;
+at::Tensor HybridEncoder::attended(const at::Tensor& map) const {
+  const auto height = map.size(2), width = map.size(3);
+  const auto positions = position_embedding(height, width, map.size(1));
+  return aifi_(by_place(map), positions).transpose(1, 2).unflatten(2, {height, width});
 }
 
-std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor> maps,
-                                                  const NormMode& mode) const {
-  auto& coarsest = maps.back();
-  const auto height = coarsest.size(2), width = coarsest.size(3);
-  const auto positions = position_embedding(height, width, coarsest.size(1));
-  coarsest = aifi_(by_place(coarsest), positions).transpose(1, 2).unflatten(2, {height, width});
-
-  for (std::size_t i = 0; i < top_down_.size(); ++i) {
-    auto& coarse = maps[maps.size() - 1 - i];
-    auto& fine = maps[maps.size() - 2 - i];
-    coarse = lateral_[i](coarse, mode, kSilu);
-    fine = top_down_[i](at::upsample_nearest2d(coarse, {fine.size(2), fine.size(3)}), fine, mode);
-  }
-  for (std::size_t i = 0; i < bottom_up_.size(); ++i)
-    maps[i + 1] = bottom_up_[i](down_[i](maps[i], mode, kSilu), maps[i + 1], mode);
-  return maps;
-}
-
-std::vector<onnx::Value> HybridEncoder::operator()(std::vector<onnx::Value> maps) const {
-  auto& coarsest = maps.back();
+onnx::Value HybridEncoder::attended(const onnx::Value& map) const {
   const auto positions =
-      position_embedding(onnx::sides_of(coarsest, 2, 4), aifi_.first_norm.weight.size(0));
-  coarsest = onnx::reshape(onnx::transpose(aifi_(by_place(coarsest), positions), {0, 2, 1}),
-                           onnx::sides_of(coarsest, 0, 4));
+      position_embedding(onnx::sides_of(map, 2, 4), aifi_.first_norm.weight.size(0));
+  return onnx::reshape(onnx::transpose(aifi_(by_place(map), positions), {0, 2, 1}),
+                       onnx::sides_of(map, 0, 4));
+}
 
+template <class X>
+std::vector<X> HybridEncoder::operator()(std::vector<X> maps, const NormMode& mode) const {
+  maps.back() = attended(maps.back());
   for (std::size_t i = 0; i < top_down_.size(); ++i) {
     auto& coarse = maps[maps.size() - 1 - i];
     auto& fine = maps[maps.size() - 2 - i];
-    coarse = lateral_[i](coarse, kSiluNode);
-    fine = top_down_[i](onnx::upsample_nearest(coarse, onnx::sides_of(fine, 2, 4)), fine);
+    coarse = lateral_[i](coarse, mode, {.activation = Activation::silu});
+    fine = top_down_[i](upsample_like(coarse, fine), fine, mode);
   }
   for (std::size_t i = 0; i < bottom_up_.size(); ++i)
-    maps[i + 1] = bottom_up_[i](down_[i](maps[i], kSiluNode), maps[i + 1]);
+    maps[i + 1] =
+        bottom_up_[i](down_[i](maps[i], mode, {.activation = Activation::silu}), maps[i + 1], mode);
   return maps;
 }
 
-}  // namespace rtdetr
+template std::vector<at::Tensor> HybridEncoder::operator()(std::vector<at::Tensor>,
+                                                           const NormMode&) const;
+template std::vector<onnx::Value> HybridEncoder::operator()(std::vector<onnx::Value>,
+                                                            const NormMode&) const;
+
+}  // namespace millrace::rtdetr

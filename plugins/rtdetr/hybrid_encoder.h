@@ -6,32 +6,21 @@
 #include <ATen/core/Tensor.h>
 
 #include <millrace/models/layers/layers.h>
-#include <cstdint>
 #include <vector>
 
 #include "options.h"
 #include "transformer.h"
 
-namespace rtdetr {
-
-using millrace::Activation;
-using millrace::ConvNorm;
-using millrace::NormMode;
-
-/// Returns the sine and cosine embedding of the rows and columns of a map, (1, height width,
-/// channels).
-at::Tensor position_embedding(std::int64_t height, std::int64_t width, std::int64_t channels);
-/// Adds the nodes of the embedding to a graph. `size`: a list of height and width.
-onnx::Value position_embedding(const onnx::Value& size, std::int64_t channels);
+namespace millrace::rtdetr {
 
 class HybridEncoder {
  public:
   HybridEncoder(const Scope& scope, const EncoderOptions& options, double norm_eps);
 
   /// Returns maps of the same sizes as the input maps (N, hidden_dim, H_l, W_l), fine to coarse,
-  /// each half as large as the one before.
-  std::vector<at::Tensor> operator()(std::vector<at::Tensor> maps, const NormMode& mode) const;
-  std::vector<onnx::Value> operator()(std::vector<onnx::Value> maps) const;
+  /// each half as large as the one before. X is at::Tensor, or onnx::Value in a graph.
+  template <class X>
+  std::vector<X> operator()(std::vector<X> maps, const NormMode& mode) const;
 
  private:
   /// A transformer layer (Vaswani et al. 2017) with GELU.
@@ -39,15 +28,15 @@ class HybridEncoder {
     SelfAttention attention;
     LayerNorm first_norm, last_norm;
     Linear hidden, out;
-    at::Tensor operator()(const at::Tensor& x, const at::Tensor& positions) const;
-    onnx::Value operator()(const onnx::Value& x, const onnx::Value& positions) const;
+    template <class X>
+    X operator()(const X& x, const X& positions) const;
   };
 
   /// A 3x3 and a parallel 1x1 convolution (Ding et al. 2021, "RepVGG").
   struct RepVgg {
     ConvNorm three, one;
-    at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
-    onnx::Value operator()(const onnx::Value& x) const;
+    template <class X>
+    X operator()(const X& x, const NormMode& mode) const;
   };
 
   /// A fusion of two maps in two branches, one of them with RepVGG blocks.
@@ -55,13 +44,17 @@ class HybridEncoder {
     ConvNorm deep, side, last;
     std::vector<RepVgg> blocks;
     bool widens = false;
-    at::Tensor operator()(const at::Tensor& a, const at::Tensor& b, const NormMode& mode) const;
-    onnx::Value operator()(const onnx::Value& a, const onnx::Value& b) const;
+    template <class X>
+    X operator()(const X& a, const X& b, const NormMode& mode) const;
   };
+
+  /// Applies AIFI to the coarsest map.
+  at::Tensor attended(const at::Tensor& map) const;
+  onnx::Value attended(const onnx::Value& map) const;
 
   TransformerLayer aifi_;
   std::vector<ConvNorm> lateral_, down_;
   std::vector<CspRep> top_down_, bottom_up_;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -6,18 +6,18 @@
 
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr std::int64_t kMaps = 3;
 
 /// Creates a 1x1 convolution with norm for each map.
 std::vector<ConvNorm> projections(const Scope& scope, const std::vector<std::int64_t>& in,
-                                  std::int64_t out, const millrace::NormOptions& norm) {
+                                  std::int64_t out, const NormOptions& norm) {
   std::vector<ConvNorm> all;
   for (std::int64_t i = 0; i < std::ssize(in); ++i)
     all.emplace_back(scope / i / 0, scope / i / 1,
-                     millrace::Conv2d::Shape{in[static_cast<std::size_t>(i)], out, 1}, norm);
+                     Conv2d::Shape{in[static_cast<std::size_t>(i)], out, 1}, norm);
   return all;
 }
 
@@ -42,15 +42,20 @@ Network::Network(const Scope& scope, const RtDetrOptions& options, std::int64_t 
       decoder_(scope / "decoder", options, classes, kMaps) {
   if (!denoising_classes_.defined()) return;
   // The last row pads images with fewer objects and is not trained.
-  scope.set_classes("denoising_class_embed", {1, millrace::Background::last});
+  scope.set_classes("denoising_class_embed", {1, Background::last});
   const at::NoGradGuard no_grad;
   denoising_classes_[classes].zero_();
 }
 
-Network::Memory Network::encode(const at::Tensor& pixels, const NormMode& mode) const {
+template <class X>
+std::vector<X> Network::encoded(const X& pixels, const NormMode& mode) const {
   auto maps = backbone_(pixels, mode);
   for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i], mode);
-  maps = encoder_(std::move(maps), mode);
+  return encoder_(std::move(maps), mode);
+}
+
+Network::Memory Network::encode(const at::Tensor& pixels, const NormMode& mode) const {
+  auto maps = encoded(pixels, mode);
   Memory memory;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     memory.sizes.emplace_back(maps[i].size(2), maps[i].size(3));
@@ -78,9 +83,7 @@ Network::Output Network::decode(const Memory& memory, const DenoisingQueries* de
 }
 
 PredictionNodes Network::operator()(const onnx::Value& pixels) const {
-  auto maps = backbone_(pixels);
-  for (std::size_t i = 0; i < maps.size(); ++i) maps[i] = encoder_in_[i](maps[i]);
-  maps = encoder_(std::move(maps));
+  auto maps = encoded(pixels, NormMode{});
   std::vector<onnx::Value> sizes;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     sizes.push_back(onnx::sides_of(maps[i], 2, 4));
@@ -91,4 +94,4 @@ PredictionNodes Network::operator()(const onnx::Value& pixels) const {
   return decoder_(selection.features, selection.box_logits, memory, sizes);
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -16,7 +16,7 @@
 #include "query_selection.h"
 #include "resnet_vd.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 class Network {
  public:
@@ -47,6 +47,10 @@ class Network {
   std::int64_t classes() const { return classes_; }
 
  private:
+  /// Returns the encoder's output maps, fine to coarse.
+  template <class X>
+  std::vector<X> encoded(const X& pixels, const NormMode& mode) const;
+
   std::int64_t classes_;
   ResNetVd backbone_;
   std::vector<ConvNorm> encoder_in_;
@@ -57,4 +61,4 @@ class Network {
   Decoder decoder_;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -1,9 +1,6 @@
 #include "options.h"
 
-namespace rtdetr {
-
-using millrace::Limits;
-using millrace::WeightEffect;
+namespace millrace::rtdetr {
 
 void RtDetrOptions::describe(Options& o) {
   const Limits share{.min = 0, .max = 1}, weight{.min = 0, .max = 1000};
@@ -104,7 +101,6 @@ void RtDetrOptions::describe(Options& o) {
 }
 
 void RtDetrOptions::check(const Config& table) const {
-  using millrace::require;
   pixels.check(table);
   require(table, "encoder.hidden_dim", encoder.hidden_dim % 4 == 0,
           "must be a multiple of 4 (position embedding)");
@@ -119,4 +115,4 @@ void RtDetrOptions::check(const Config& table) const {
           "must be 0.5 in v1; set version = \"v2\"");
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -8,12 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace rtdetr {
-
-using millrace::BackboneType;
-using millrace::Config;
-using millrace::Norm;
-using millrace::Options;
+namespace millrace::rtdetr {
 
 enum class Version {
   v1,  // Zhao et al. 2024
@@ -75,9 +70,8 @@ struct TestOptions {
 };
 
 struct RtDetrOptions {
-  millrace::PixelOptions pixels{.pixel_order = millrace::ChannelOrder::rgb,
-                                .pixel_mean = {0, 0, 0},
-                                .pixel_std = {255, 255, 255}};
+  PixelOptions pixels{
+      .pixel_order = ChannelOrder::rgb, .pixel_mean = {0, 0, 0}, .pixel_std = {255, 255, 255}};
   Version version = Version::v1;
   double norm_eps = 1e-5;
   BackboneOptions backbone;
@@ -92,4 +86,4 @@ struct RtDetrOptions {
   void check(const Config& table) const;
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

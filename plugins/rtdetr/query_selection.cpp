@@ -4,7 +4,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/logit.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
@@ -16,21 +15,25 @@
 #include <millrace/models/layers/cells.h>
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 constexpr double kSide = 0.05;    // anchor side on the finest map, as a fraction of the input
 constexpr double kMargin = 0.01;  // distance of valid centres and sides from 0 and 1
 constexpr double kInvalid = std::numeric_limits<float>::max();
 
-}  // namespace
+/// An anchor box at each map position, as `logits` (1, S, 4), and `valid` (1, S, 1): 1 if the box
+/// is inside the input by a margin, else 0 with logits of the largest float.
+struct Anchors {
+  at::Tensor logits, valid;
+};
 
 Anchors anchors_of(const MapSizes& sizes) {
   std::vector<at::Tensor> all;
   double side = kSide;
   for (const auto& [height, width] : sizes) {
     const auto map = at::tensor({width, height}, at::kFloat);
-    const auto centres = (millrace::cells_of(height, width) + 0.5) / map;
+    const auto centres = (cells_of(height, width) + 0.5) / map;
     all.push_back(at::cat({centres, at::full_like(centres, side)}, 1));
     side *= 2;
   }
@@ -40,6 +43,11 @@ Anchors anchors_of(const MapSizes& sizes) {
   return {at::where(valid, logits, kInvalid), valid.to(at::kFloat)};
 }
 
+/// Anchors in an ONNX graph, (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
+struct AnchorNodes {
+  onnx::Value logits, valid;
+};
+
 AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
   auto& g = *sizes.front().graph;
   const auto place = g.in("anchors");
@@ -47,7 +55,7 @@ AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
   double side = kSide;
   for (const auto& size : sizes) {
     const auto map = onnx::cast(onnx::gather(size, g.ints({1, 0}), 0), onnx::Type::f32);
-    const auto centres = (millrace::cells_of(size) + 0.5) / map;
+    const auto centres = (cells_of(size) + 0.5) / map;
     const auto sides = onnx::filled(onnx::sides_of(centres, 0, 2), side, onnx::Type::f32);
     all.push_back(onnx::concat({centres, sides}, 1));
     side *= 2;
@@ -58,6 +66,8 @@ AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes) {
       g.add("ReduceMin", {onnx::cast(inside, onnx::Type::f32)}, {{"axes", onnx::Ints{1}}});
   return {onnx::where(valid > 0, onnx::apply("Log", boxes / rest), kInvalid), valid};
 }
+
+}  // namespace
 
 double prior_bias() { return -std::log((1 - 0.01) / 0.01); }
 
@@ -92,7 +102,7 @@ Selection QuerySelection::operator()(const at::Tensor& memory, const MapSizes& s
   };
   const auto own = of_places(features);
   const auto anchor = of_places(anchors.logits.expand({memory.size(0), -1, -1}));
-  return {places, own, of_places(logits), box_(own).to(at::kFloat) + anchor};
+  return {own, of_places(logits), box_(own).to(at::kFloat) + anchor};
 }
 
 SelectionNodes QuerySelection::operator()(const onnx::Value& memory,
@@ -108,4 +118,4 @@ SelectionNodes QuerySelection::operator()(const onnx::Value& memory,
   return {own, box_(own) + onnx::gather(anchors.logits, places, 0)};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

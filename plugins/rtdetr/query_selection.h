@@ -11,25 +11,11 @@
 #include "options.h"
 #include "transformer.h"
 
-namespace rtdetr {
-
-/// An anchor box at each map position, as `logits` (1, S, 4), and `valid` (1, S, 1): 1 if the box
-/// is inside the input by a margin, else 0 with logits of the largest float.
-struct Anchors {
-  at::Tensor logits, valid;
-};
-Anchors anchors_of(const MapSizes& sizes);
-
-/// Anchors in an ONNX graph, (S, 4) and (S, 1). `sizes`: a list of height and width for each map.
-struct AnchorNodes {
-  onnx::Value logits, valid;
-};
-AnchorNodes anchors_of(const std::vector<onnx::Value>& sizes);
+namespace millrace::rtdetr {
 
 /// The selected queries: up to Q positions with the highest score of any class, in descending
 /// order, ties by index.
 struct Selection {
-  at::Tensor places;      // (N, Q) int64
   at::Tensor features;    // (N, Q, C)
   at::Tensor logits;      // (N, Q, K)
   at::Tensor box_logits;  // (N, Q, 4)
@@ -62,4 +48,4 @@ double prior_bias();
 /// Creates a box head: three layers, the last one initialised to 0.
 Mlp box_head(const Scope& scope, std::int64_t channels);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

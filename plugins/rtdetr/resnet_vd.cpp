@@ -1,37 +1,21 @@
 #include "resnet_vd.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/avg_pool2d.h>
-#include <ATen/ops/max_pool2d.h>
-
-#include <map>
 #include <string>
 
-namespace rtdetr {
-namespace {
+#include <millrace/models/backbones/maps.h>
 
-struct Layout {
-  std::array<std::int64_t, 4> blocks;
-  bool bottleneck;
-};
-
-const std::map<BackboneType, Layout> kLayouts = {{BackboneType::resnet18, {{2, 2, 2, 2}, false}},
-                                                 {BackboneType::resnet34, {{3, 4, 6, 3}, false}},
-                                                 {BackboneType::resnet50, {{3, 4, 6, 3}, true}},
-                                                 {BackboneType::resnet101, {{3, 4, 23, 3}, true}}};
-
-}  // namespace
+namespace millrace::rtdetr {
 
 ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps) {
-  const millrace::NormOptions norm{options.norm, norm_eps};
-  const auto unit = [&](const Scope& place, const millrace::Conv2d::Shape& shape) {
+  const NormOptions norm{options.norm, norm_eps};
+  const auto unit = [&](const Scope& place, const Conv2d::Shape& shape) {
     return ConvNorm(place / "convolution", place / "normalization", shape, norm);
   };
   const auto stem = scope / "embedder" / "embedder";
   const auto half = options.width / 2;
   stem_ = {unit(stem / 0, {3, half, 3, 2}), unit(stem / 1, {half, half, 3}),
            unit(stem / 2, {half, options.width, 3})};
-  const auto& [blocks, bottleneck] = kLayouts.at(options.type);
+  const auto& [blocks, bottleneck] = layout_of(options.type);
   auto in = options.width;
   for (std::size_t stage = 0; stage < 4; ++stage) {
     const auto middle = options.width << stage;
@@ -41,7 +25,7 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
       const auto place =
           scope / "encoder" / "stages" / static_cast<std::int64_t>(stage) / "layers" / index;
       const auto layer = place / "layer";
-      Block block;
+      ResidualBlock block;
       if (bottleneck)
         block.convs = {unit(layer / 0, {in, middle, 1}),
                        unit(layer / 1, {middle, middle, 3, stride}),
@@ -64,51 +48,20 @@ ResNetVd::ResNetVd(const Scope& scope, const BackboneOptions& options, double no
     scope.freeze("encoder.stages." + std::to_string(stage - 2) + ".");
 }
 
-at::Tensor ResNetVd::Block::operator()(const at::Tensor& x, const NormMode& mode) const {
-  auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, mode, {.activation = Activation::relu});
-  const auto from = pools ? at::avg_pool2d(x, 2, 2) : x;
-  return convs.back()(y, mode, {projects ? shortcut(from, mode) : x, Activation::relu});
-}
-
-std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor& x, const NormMode& mode) const {
+template <class X>
+std::vector<X> ResNetVd::operator()(const X& x, const NormMode& mode) const {
   auto y = x;
   for (const auto& conv : stem_) y = conv(y, mode, {.activation = Activation::relu});
-  y = at::max_pool2d(y, 3, 2, 1);
-  std::vector<at::Tensor> maps;
+  y = max_pooled(y, 3);
+  std::vector<X> maps;
   for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y, mode);
+    y = through(stage, y, mode);
     maps.push_back(y);
   }
   return {maps.begin() + 1, maps.end()};
 }
 
-onnx::Value ResNetVd::Block::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (std::size_t i = 0; i + 1 < convs.size(); ++i)
-    y = convs[i](y, {.activation = Activation::relu});
-  if (!projects) return convs.back()(y, {x, Activation::relu});
-  const auto from =
-      pools ? x.graph->add("AveragePool", {x},
-                           {{"kernel_shape", onnx::Ints{2, 2}}, {"strides", onnx::Ints{2, 2}}})
-            : x;
-  return convs.back()(y, {shortcut(from), Activation::relu});
-}
+template std::vector<at::Tensor> ResNetVd::operator()(const at::Tensor&, const NormMode&) const;
+template std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value&, const NormMode&) const;
 
-std::vector<onnx::Value> ResNetVd::operator()(const onnx::Value& x) const {
-  auto y = x;
-  for (const auto& conv : stem_) y = conv(y, {.activation = Activation::relu});
-  y = x.graph->add("MaxPool", {y},
-                   {{"kernel_shape", onnx::Ints{3, 3}},
-                    {"strides", onnx::Ints{2, 2}},
-                    {"pads", onnx::Ints{1, 1, 1, 1}}});
-  std::vector<onnx::Value> maps;
-  for (const auto& stage : stages_) {
-    for (const auto& block : stage) y = block(y);
-    maps.push_back(y);
-  }
-  return {maps.begin() + 1, maps.end()};
-}
-
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

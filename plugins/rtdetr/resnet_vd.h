@@ -4,46 +4,32 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <millrace/models/layers/layers.h>
-#include <millrace/models/onnx/graph.h>
+#include <millrace/models/backbones/resnet.h>
 #include <array>
 #include <cstdint>
 #include <vector>
 
 #include "options.h"
 
-namespace rtdetr {
-
-using millrace::Activation;
-using millrace::ConvNorm;
-using millrace::NormMode;
-using millrace::Scope;
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 class ResNetVd {
  public:
   /// Stages up to `options.freeze_at` are not trained: 1 = the stem, 2 = also C2, ..., 5 = all.
   ResNetVd(const Scope& scope, const BackboneOptions& options, double norm_eps);
 
-  /// Computes C3..C5, with strides 8, 16 and 32, of (N, 3, H, W); H and W are multiples of 32.
-  std::vector<at::Tensor> operator()(const at::Tensor& x, const NormMode& mode) const;
-  std::vector<onnx::Value> operator()(const onnx::Value& x) const;
+  /// Computes C3..C5, with strides 8, 16 and 32, of (N, 3, H, W); H and W are multiples of 32. X is
+  /// at::Tensor, or onnx::Value in a graph.
+  template <class X>
+  std::vector<X> operator()(const X& x, const NormMode& mode) const;
 
   /// Channels of C3..C5.
   const std::array<std::int64_t, 3>& channels() const { return channels_; }
 
  private:
-  struct Block {
-    std::vector<ConvNorm> convs;  // two (basic block) or three (bottleneck)
-    ConvNorm shortcut;
-    bool projects = false, pools = false;
-    at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
-    onnx::Value operator()(const onnx::Value& x) const;
-  };
-
   std::vector<ConvNorm> stem_;
-  std::array<std::vector<Block>, 4> stages_;
+  std::array<ResidualStage, 4> stages_;
   std::array<std::int64_t, 3> channels_{};
 };
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

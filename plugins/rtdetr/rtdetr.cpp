@@ -17,14 +17,8 @@
 #include "box_forms.h"
 #include "set_losses.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
-
-using millrace::Batch;
-using millrace::ConfigError;
-using millrace::LossDivisor;
-using millrace::LossSums;
-using millrace::StepInfo;
 
 at::Device only_cpu(at::Device device) {
   if (!device.is_cpu())
@@ -39,6 +33,11 @@ cv::Size padded_size(const Batch& batch, cv::Size padded = {}) {
         "rtdetr requires image sides that are multiples of 32: set data.divisor = 32 and "
         "data.short_side to a multiple of 32");
   return size;
+}
+
+/// Returns the factors between boxes in pixels and as fractions of the network's input, (4).
+at::Tensor sides_of(cv::Size padded) {
+  return at::tensor({padded.width, padded.height, padded.width, padded.height}, at::kFloat);
 }
 
 Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t count) {
@@ -65,7 +64,7 @@ std::pair<LossDivisor, LossDivisor> counts_in(const std::vector<Target>& targets
 
 }  // namespace
 
-RtDetr::RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context)
+RtDetr::RtDetr(const RtDetrOptions& options, const ModelContext& context)
     : options_(options),
       network_(
           Scope(parameters_, context.seed, only_cpu(context.device), "", !context.awaits_weights) /
@@ -73,11 +72,9 @@ RtDetr::RtDetr(const RtDetrOptions& options, const millrace::ModelContext& conte
           options, std::ssize(context.classes)) {}
 
 std::vector<Target> targets_of(const Batch& batch, cv::Size padded) {
-  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
-                                at::TensorOptions(at::kFloat));
   std::vector<Target> targets;
-  for (const auto& truth : millrace::truths_of(batch))
-    targets.push_back({truth.labels, to_centers(truth.boxes / sides)});
+  for (const auto& truth : truths_of(batch))
+    targets.push_back({truth.labels, to_centers(truth.boxes / sides_of(padded))});
   return targets;
 }
 
@@ -112,7 +109,7 @@ LossSums losses_of(const Network::Output& output, const std::vector<Target>& tar
   return losses;
 }
 
-millrace::LossDivisors RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
+LossDivisors RtDetr::compute_counts(const Batch& batch, const StepInfo& step) const {
   const auto targets = targets_of(batch, padded_size(batch, step.padded));
   const auto shape = shape_of(targets, step, options_);
   const auto [objects, of_denoising] = counts_in(targets, shape);
@@ -122,7 +119,7 @@ millrace::LossDivisors RtDetr::compute_counts(const Batch& batch, const StepInfo
 
 LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   const auto padded = padded_size(batch, step.padded);
-  const auto pixels = millrace::normalize(batch, options_.pixels, at::kCPU, padded);
+  const auto pixels = normalize(batch, options_.pixels, at::kCPU, padded);
   const auto targets = targets_of(batch, padded);
   const auto shape = shape_of(targets, step, options_);
   const auto denoised = choose_denoised(targets, shape.most, step);
@@ -140,17 +137,14 @@ LossSums RtDetr::compute_losses(const Batch& batch, const StepInfo& step) {
   return losses_of(output, targets, denoised, shape, options_);
 }
 
-std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Batch& batch,
-                                                                        millrace::DetectionNotes*) {
+std::vector<std::vector<DetectedObject>> RtDetr::find_objects(const Batch& batch, DetectionNotes*) {
   const at::NoGradGuard no_grad;
-  const auto padded = padded_size(batch);
-  const auto memory = network_.encode(millrace::normalize(batch, options_.pixels), NormMode{});
+  const auto memory = network_.encode(normalize(batch, options_.pixels), NormMode{});
   const auto last = network_.decode(memory, nullptr, {}, /*last_only=*/true).layers.back();
   const auto classes = last.logits.size(2);
   const auto scores = at::sigmoid(last.logits).flatten(1);  // (N, Q K)
-  const auto sides = at::tensor({padded.width, padded.height, padded.width, padded.height},
-                                at::TensorOptions(at::kFloat));
-  std::vector<millrace::Found> found;
+  const auto sides = sides_of(padded_size(batch));
+  std::vector<Found> found;
   for (std::int64_t i = 0; i < scores.size(0); ++i) {
     auto [best, order] = at::sort(scores[i], /*stable=*/true, 0, /*descending=*/true);
     const auto good = (best > options_.test.score_thresh).sum().item<std::int64_t>();
@@ -160,15 +154,13 @@ std::vector<std::vector<millrace::DetectedObject>> RtDetr::find_objects(const Ba
         {to_corners(last.boxes[i].index_select(0, places.div(classes, "floor"))) * sides,
          best.narrow(0, 0, count), places.remainder(classes)});
   }
-  return millrace::in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
+  return in_original_pixels(batch, found, /*masks=*/{}, /*paste=*/{});
 }
 
 onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
-  const auto divisor = static_cast<double>(images.divisor);
-  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
-  const auto last =
-      network_(millrace::normalize(images.pixels, images.sizes, padded, options_.pixels));
+  const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
+  const auto last = network_(normalize(images.pixels, images.sizes, padded, options_.pixels));
   const auto place = g.in("detections");
   const auto scores = onnx::reshape(onnx::apply("Sigmoid", last.logits), {0, -1});  // (N, Q K)
   const auto [best, order] =
@@ -179,31 +171,31 @@ onnx::Objects RtDetr::add_nodes(const onnx::Images& images, bool) const {
   const auto classes = g.scalar(static_cast<double>(network_.classes()), onnx::Type::i64);
   const auto query = onnx::concat({image, onnx::unsqueeze(pair / classes, {1})}, 1);  // (D, 2)
   const auto sides = onnx::cast(onnx::gather(padded, g.ints({1, 0, 1, 0}), 0), onnx::Type::f32);
-  return millrace::in_original_pixels(images,
-                                      {to_corners(onnx::gather_nd(last.boxes, query)) * sides,
-                                       onnx::gather_nd(best, found),
-                                       onnx::remainder(pair, classes),
-                                       onnx::squeeze(image, {1}),
-                                       {}},
-                                      {}, /*cells=*/0);
+  return in_original_pixels(images,
+                            {to_corners(onnx::gather_nd(last.boxes, query)) * sides,
+                             onnx::gather_nd(best, found),
+                             onnx::remainder(pair, classes),
+                             onnx::squeeze(image, {1}),
+                             {}},
+                            {}, /*cells=*/0);
 }
 
-std::vector<std::string> RtDetr::check_facts(const millrace::TrainingFacts& facts) const {
-  millrace::require_objects(facts);
+std::vector<std::string> RtDetr::check_facts(const TrainingFacts& facts) const {
+  require_objects(facts);
   std::vector<std::string> warnings;
   const auto& [type, width, norm, freeze_at] = options_.backbone;
-  if (auto warning = millrace::frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
-                                                       /*trained_norm=*/Norm::bn))
+  if (auto warning = frozen_backbone_warning(facts, value_name(type), norm, freeze_at,
+                                             /*trained_norm=*/Norm::bn))
     warnings.push_back(*std::move(warning));
   for (const auto& [option, of] : {std::pair{"model.backbone.norm is", &norm},
                                    std::pair{"model.encoder.norm is", &options_.encoder.norm}})
     if (*of == Norm::bn)
-      if (auto warning = millrace::norm_by_part_warning(option, facts))
+      if (auto warning = norm_by_part_warning(option, facts))
         warnings.push_back(*std::move(warning));
   return warnings;
 }
 
-MILLRACE_REGISTER(millrace::register_detector<RtDetr>(
+MILLRACE_REGISTER(register_detector<RtDetr>(
     "rtdetr", "RT-DETR and RT-DETRv2: real-time detection transformer without NMS"));
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

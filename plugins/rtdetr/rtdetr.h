@@ -10,44 +10,42 @@
 #include "network.h"
 #include "options.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
-class RtDetr final : public millrace::Detector {
+class RtDetr final : public Detector {
  public:
   using Options = RtDetrOptions;
 
   /// Throws ConfigError for a device other than the CPU.
-  RtDetr(const RtDetrOptions& options, const millrace::ModelContext& context);
+  RtDetr(const RtDetrOptions& options, const ModelContext& context);
 
-  const millrace::Parameters& parameters() const override { return parameters_; }
+  const Parameters& parameters() const override { return parameters_; }
   bool gives_masks() const override { return false; }
 
  private:
   /// Losses are normalised by the number of objects, denoising losses by the number of objects in
   /// all groups.
-  millrace::LossSums compute_losses(const millrace::Batch& batch,
-                                    const millrace::StepInfo& step) override;
-  millrace::LossDivisors compute_counts(const millrace::Batch& batch,
-                                        const millrace::StepInfo& step) const override;
-  std::vector<std::vector<millrace::DetectedObject>> find_objects(
-      const millrace::Batch& batch, millrace::DetectionNotes*) override;
+  LossSums compute_losses(const Batch& batch, const StepInfo& step) override;
+  LossDivisors compute_counts(const Batch& batch, const StepInfo& step) const override;
+  std::vector<std::vector<DetectedObject>> find_objects(const Batch& batch,
+                                                        DetectionNotes*) override;
   onnx::Objects add_nodes(const onnx::Images& images, bool pasted) const override;
   void on_parameters_changed() override { parameters_.mark_changed(); }
-  std::vector<std::string> check_facts(const millrace::TrainingFacts& facts) const override;
+  std::vector<std::string> check_facts(const TrainingFacts& facts) const override;
 
   RtDetrOptions options_;
-  millrace::Parameters parameters_;
+  Parameters parameters_;
   Network network_;
 };
 
 /// Returns the ground truth of a batch whose pixels are padded to width x height.
-std::vector<Target> targets_of(const millrace::Batch& batch, cv::Size padded);
+std::vector<Target> targets_of(const Batch& batch, cv::Size padded);
 
 /// Returns the weighted losses over all queries: `loss_vfl`, `loss_bbox` and `loss_giou` of the
 /// last layer; with suffix "_aux", those of the other layers and of query selection; with suffix
 /// "_dn", those of denoising the objects `denoised`.
-millrace::LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
-                             const std::vector<Target>& denoised, const DenoisingShape& shape,
-                             const RtDetrOptions& options);
+LossSums losses_of(const Network::Output& output, const std::vector<Target>& targets,
+                   const std::vector<Target>& denoised, const DenoisingShape& shape,
+                   const RtDetrOptions& options);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

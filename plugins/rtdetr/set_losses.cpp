@@ -9,9 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/l1_loss.h>
 #include <ATen/ops/nan_to_num.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/sigmoid.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -21,7 +19,7 @@
 #include "assignment.h"
 #include "box_forms.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 /// Returns the focal cost (Q, G) of queries with logits (Q, K) for the classes of `labels` (G).
@@ -151,4 +149,4 @@ SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const Los
           options.giou_weight * (1 - overlap.giou).sum()};
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

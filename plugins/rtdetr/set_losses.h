@@ -10,7 +10,7 @@
 #include "denoising.h"
 #include "options.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 
 /// Queries and their matched objects.
 struct Pairs {
@@ -38,4 +38,4 @@ SetLosses& operator+=(SetLosses& sums, const SetLosses& more);
 
 SetLosses set_losses(const Prediction& prediction, const Pairs& pairs, const LossOptions& options);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -2,16 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/relu.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
 
 #include <millrace/models/onnx/operations.h>
 
-namespace rtdetr {
-
-using millrace::ParameterKind;
+namespace millrace::rtdetr {
 
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias) {
   Linear layer;
@@ -85,21 +82,9 @@ Mlp::Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t 
         linear(scope / "layers" / i, i == 0 ? in : hidden, i + 1 == count ? out : hidden));
 }
 
-at::Tensor Mlp::operator()(const at::Tensor& x) const {
-  auto y = layers.front()(x);
-  for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](at::relu(y));
-  return y;
-}
-
-onnx::Value Mlp::operator()(const onnx::Value& x) const {
-  auto y = layers.front()(x);
-  for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](onnx::apply("Relu", y));
-  return y;
-}
-
 at::Tensor by_place(const at::Tensor& map) { return map.flatten(2).transpose(1, 2); }
 onnx::Value by_place(const onnx::Value& map) {
   return onnx::transpose(onnx::reshape(map, {0, 0, -1}), {0, 2, 1});
 }
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -5,16 +5,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <millrace/models/backbones/maps.h>
 #include <millrace/models/layers/layers.h>
 #include <millrace/models/onnx/graph.h>
 #include <cstdint>
 #include <vector>
 
-namespace rtdetr {
-
-using millrace::Linear;
-using millrace::Scope;
-namespace onnx = millrace::onnx;
+namespace millrace::rtdetr {
 
 /// Creates a linear layer with weights uniform in [-bound, bound) and a constant bias.
 Linear linear(const Scope& scope, std::int64_t in, std::int64_t out, double bound, double bias = 0);
@@ -54,12 +51,16 @@ struct Mlp {
   Mlp() = default;
   Mlp(const Scope& scope, std::int64_t in, std::int64_t hidden, std::int64_t out,
       std::int64_t count);
-  at::Tensor operator()(const at::Tensor& x) const;
-  onnx::Value operator()(const onnx::Value& x) const;
+  template <class X>
+  X operator()(const X& x) const {
+    auto y = layers.front()(x);
+    for (std::size_t i = 1; i < layers.size(); ++i) y = layers[i](apply_relu(y));
+    return y;
+  }
 };
 
 /// Flattens a map (N, C, H, W) row by row to (N, H W, C).
 at::Tensor by_place(const at::Tensor& map);
 onnx::Value by_place(const onnx::Value& map);
 
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

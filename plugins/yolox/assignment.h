@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include <millrace/models/layers/objects.h>
-
 namespace millrace::yolox {
 
 /// The P cells of all levels, level by level and row by row.

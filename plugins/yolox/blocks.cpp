@@ -1,16 +1,12 @@
 #include "blocks.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/upsample_nearest2d.h>
 
 #include <millrace/models/onnx/operations.h>
 
 namespace millrace::yolox {
 namespace {
-
-constexpr Activation kAct = Activation::silu;
 
 ConvNorm layer(const Scope& scope, const Conv2d::Shape& shape, const BlockOptions& options) {
   return {scope / "conv", scope / "bn", shape, options.norm, 1, {Init::Kind::torch}};
@@ -18,28 +14,10 @@ ConvNorm layer(const Scope& scope, const Conv2d::Shape& shape, const BlockOption
 
 }  // namespace
 
-at::Tensor concat_channels(const std::vector<at::Tensor>& parts) { return at::cat(parts, 1); }
-onnx::Value concat_channels(const std::vector<onnx::Value>& parts) {
-  return onnx::concat(parts, 1);
-}
-
 at::Tensor max_pool5(const at::Tensor& x) { return at::max_pool2d(x, {5, 5}, {1, 1}, {2, 2}); }
 onnx::Value max_pool5(const onnx::Value& x) {
   return x.graph->add("MaxPool", {x},
                       {{"kernel_shape", onnx::Ints{5, 5}}, {"pads", onnx::Ints{2, 2, 2, 2}}});
-}
-
-at::Tensor upsample2(const at::Tensor& x) {
-  return at::upsample_nearest2d(x, {2 * x.size(2), 2 * x.size(3)});
-}
-onnx::Value upsample2(const onnx::Value& x) {
-  auto& g = *x.graph;
-  const auto size =
-      onnx::concat({onnx::sides_of(x, 0, 2), g.ints({2, 2}) * onnx::sides_of(x, 2, 4)}, 0);
-  return g.add("Resize", {x, {}, {}, size},
-               {{"mode", std::string("nearest")},
-                {"coordinate_transformation_mode", std::string("asymmetric")},
-                {"nearest_mode", std::string("floor")}});
 }
 
 at::Tensor space_to_depth(const at::Tensor& x) {
@@ -71,18 +49,6 @@ Conv::Conv(const Scope& scope, const Shape& shape, const BlockOptions& options) 
   convs_.push_back(
       layer(scope / "dconv", {in, in, kernel, stride, /*bias=*/false, /*groups=*/in}, options));
   convs_.push_back(layer(scope / "pconv", {in, out, 1}, options));
-}
-
-at::Tensor Conv::operator()(const at::Tensor& x, const NormMode& mode) const {
-  auto y = x;
-  for (const auto& conv : convs_) y = conv(y, mode, {.activation = kAct});
-  return y;
-}
-
-onnx::Value Conv::operator()(const onnx::Value& x, const NormMode&) const {
-  auto y = x;
-  for (const auto& conv : convs_) y = conv(y, {.activation = kAct});
-  return y;
 }
 
 Bottleneck::Bottleneck(const Scope& scope, std::int64_t channels, bool shortcut,

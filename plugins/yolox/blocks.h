@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <millrace/models/backbones/maps.h>
 #include <millrace/models/layers/layers.h>
 #include <millrace/models/onnx/graph.h>
 
@@ -18,13 +19,8 @@ struct BlockOptions {
   NormOptions norm;
 };
 
-// Operations of the blocks besides convolutions.
-at::Tensor concat_channels(const std::vector<at::Tensor>& parts);
-onnx::Value concat_channels(const std::vector<onnx::Value>& parts);
 at::Tensor max_pool5(const at::Tensor& x);  // 5 x 5 max pooling with stride 1
 onnx::Value max_pool5(const onnx::Value& x);
-at::Tensor upsample2(const at::Tensor& x);  // upsamples height and width by 2, nearest neighbour
-onnx::Value upsample2(const onnx::Value& x);
 /// Moves each 2 x 2 pixels to channels, in the order upper left, lower left, upper right, lower
 /// right: (N, C, H, W) -> (N, 4 C, H / 2, W / 2).
 at::Tensor space_to_depth(const at::Tensor& x);
@@ -44,8 +40,12 @@ class Conv {
   /// Creates a plain or depthwise convolution, as in `options`.
   Conv(const Scope& scope, const Shape& shape, const BlockOptions& options);
 
-  at::Tensor operator()(const at::Tensor& x, const NormMode& mode) const;
-  onnx::Value operator()(const onnx::Value& x, const NormMode& mode) const;
+  template <class T>
+  T operator()(const T& x, const NormMode& mode) const {
+    auto y = x;
+    for (const auto& conv : convs_) y = conv(y, mode, {.activation = Activation::silu});
+    return y;
+  }
 
  private:
   std::vector<ConvNorm> convs_;

@@ -59,8 +59,9 @@ class Pafpn {
   Levels<T> operator()(const T& pixels, const NormMode& mode) const {
     const auto [c3, c4, c5] = backbone_(pixels, mode);
     const auto lateral5 = lateral_(c5, mode);
-    const auto lateral4 = reduce_(p4_(concat_channels({upsample2(lateral5), c4}), mode), mode);
-    const auto p3 = p3_(concat_channels({upsample2(lateral4), c3}), mode);
+    const auto lateral4 =
+        reduce_(p4_(concat_channels({upsample_like(lateral5, c4), c4}), mode), mode);
+    const auto p3 = p3_(concat_channels({upsample_like(lateral4, c3), c3}), mode);
     const auto n3 = n3_(concat_channels({up3_(p3, mode), lateral4}), mode);
     return {p3, n3, n4_(concat_channels({up4_(n3, mode), lateral5}), mode)};
   }

@@ -214,8 +214,7 @@ std::vector<std::vector<DetectedObject>> Yolox::find_objects(const Batch& batch,
 
 onnx::Objects Yolox::add_nodes(const onnx::Images& images, bool) const {
   auto& g = *images.pixels.graph;
-  const auto divisor = static_cast<double>(images.divisor);
-  const auto padded = (onnx::sides_of(images.pixels, 1, 3) + (divisor - 1)) / divisor * divisor;
+  const auto padded = onnx::padded_size(onnx::sides_of(images.pixels, 1, 3), images.divisor);
   const auto maps =
       pyramid_(normalize(images.pixels, images.sizes, padded, kPixels) + kPadding, NormMode{});
   std::vector<onnx::Value> all_boxes, all_scores, all_labels;

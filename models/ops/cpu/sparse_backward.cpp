@@ -8,9 +8,7 @@
 #include <torch/library.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/product.h"

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "millrace/models/ops/cpu/channels_last.h"
 #include "millrace/models/ops/cpu/panel_product.h"
@@ -89,15 +88,6 @@ std::vector<const Value*> values_of(at::TensorList maps) {
   return values;
 }
 
-std::vector<at::Tensor> empty_maps(const std::vector<Tiles>& tiles, std::int64_t channels,
-                                   const at::TensorOptions& options) {
-  std::vector<at::Tensor> maps;
-  for (const auto& of_map : tiles)
-    maps.push_back(at::empty({of_map.images(), channels, of_map.height, of_map.width}, options,
-                             kChannelsLast));
-  return maps;
-}
-
 /// Convolves channels-last maps with transformed filters in the `wanted` tiles; other tiles are
 /// zero.
 template <class Value>
@@ -106,7 +96,10 @@ std::vector<at::Tensor> convolve_tiles(at::TensorList maps, const std::vector<Ti
                                        std::int64_t out, const Epilogue& after) {
   constexpr std::int64_t kMostTiles = 56;  // their products fit in L2
   const auto in = maps[0].size(1), computed = std::ssize(wanted);
-  const auto results = empty_maps(tiles, out, maps[0].options());
+  std::vector<at::Tensor> results;
+  for (const auto& map : maps)
+    results.push_back(
+        at::empty({map.size(0), out, map.size(2), map.size(3)}, map.options(), kChannelsLast));
   if (computed < count_of(tiles))
     for (const auto& result : results) result.zero_();
   if (computed == 0) return results;

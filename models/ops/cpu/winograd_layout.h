@@ -60,7 +60,6 @@ struct Tiles {
         count(map.size(0) * of_image()) {}
 
   std::int64_t of_image() const { return rows * columns; }
-  std::int64_t images() const { return count / of_image(); }
 
   /// Returns the pixels of the kSide x kSide block that begins `before` pixels above and left of a
   /// tile, as indices of pixels of the batch; -1 = outside the image.

@@ -9,7 +9,7 @@
 
 #include "millrace/base/random.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 using ::testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(Assign, RejectsMissingOrNonFiniteCosts) {
 }
 
 }  // namespace
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -10,7 +10,7 @@
 
 #include "tests/models/operators.h"
 
-namespace rtdetr {
+namespace millrace::rtdetr {
 namespace {
 
 using millrace::testing::close;
@@ -128,4 +128,4 @@ TEST(DeformableAttention, RejectsMismatchedShapes) {
 }
 
 }  // namespace
-}  // namespace rtdetr
+}  // namespace millrace::rtdetr

@@ -11,7 +11,7 @@
 #include "tests/plugins/rtdetr/tiny.h"
 #include "tests/support/tensors.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 namespace {
 
 using millrace::testing::close;
@@ -103,4 +103,4 @@ TEST(Denoising, MasksAttentionBetweenGroups) {
 }
 
 }  // namespace
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing

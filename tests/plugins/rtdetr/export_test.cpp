@@ -3,7 +3,7 @@
 #include "tests/models/export/runtime.h"
 #include "tests/plugins/rtdetr/tiny.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 namespace {
 
 using millrace::DataOptions;
@@ -73,4 +73,4 @@ TEST_P(Exported, MatchesOnnxruntimeForPaddedHalfPrecision) {
 }
 
 }  // namespace
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing

@@ -14,7 +14,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 namespace {
 
 using millrace::NamedTensors;
@@ -160,4 +160,4 @@ TEST(RtDetr, RepeatsLossesOfSeedAndStep) {
 }
 
 }  // namespace
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing

@@ -11,7 +11,7 @@
 #include "tests/plugins/rtdetr/tiny.h"
 #include "tests/support/tensors.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 namespace {
 
 using millrace::testing::close;
@@ -73,4 +73,4 @@ TEST(Match, MatchesNonFinitePredictionsLast) {
 }
 
 }  // namespace
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing

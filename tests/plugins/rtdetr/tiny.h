@@ -19,7 +19,7 @@
 #include "millrace/plugins/rtdetr/denoising.h"
 #include "millrace/plugins/rtdetr/options.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 
 inline constexpr std::int64_t kHeight = 64, kWidth = 96, kClasses = 3;
 
@@ -123,4 +123,4 @@ inline DenoisingNoise tiny_noise(const DenoisingShape& shape) {
           (made_up("noise1", {2, count}) * kClasses).floor().to(at::kLong), sign * part};
 }
 
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing

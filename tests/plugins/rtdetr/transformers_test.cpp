@@ -19,7 +19,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
 
-namespace rtdetr::testing {
+namespace millrace::rtdetr::testing {
 namespace {
 
 using millrace::testing::close;
@@ -256,4 +256,4 @@ TEST_P(TransformersRtDetr, MatchesInstalledPythonPackage) {
 }
 
 }  // namespace
-}  // namespace rtdetr::testing
+}  // namespace millrace::rtdetr::testing
