@@ -262,11 +262,11 @@ class EvaluateDetector final : public Callback,
     if (state.cluster->size() > 1)
       history_.load(nlohmann::json::parse(
           state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
-    auto figures = history_.last();
-    for (auto& [name, value] : figures) name.insert(0, prefix());
-    figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
-    figures.emplace_back(seconds_name("evaluate_wait_s"), waited_s_);
-    state.publish(of, figures);
+    auto metrics = history_.last();
+    for (auto& [name, value] : metrics) name.insert(0, prefix());
+    metrics.emplace_back(seconds_name("evaluate_s"), scores->seconds);
+    metrics.emplace_back(seconds_name("evaluate_wait_s"), waited_s_);
+    state.publish(of, metrics);
     if (state.is_chief) log_scores(of, *scores);
     if (stop_at_targets(state)) {
       reached_ = held;

@@ -22,7 +22,7 @@ namespace {
 std::vector<std::string> watched_by(const std::optional<When>& when) {
   if (!when || !when->only_if()) return {};
   const auto& name = when->only_if()->name();
-  const auto& always = Condition::step_figures();
+  const auto& always = Condition::step_metrics();
   return std::ranges::count(always, name) > 0 ? std::vector<std::string>() : std::vector{name};
 }
 
@@ -68,7 +68,7 @@ void CallbackList::check_metrics() {
       if (!has(names, before)) named.withdrawn.push_back(before);
     named.publishes = std::move(names);
     for (const auto& name : named.publishes) {
-      if (is_own_figure(name))
+      if (is_training_metric(name))
         throw ConfigError(
             fmt::format("{0}: publishes() contains '{1}', a metric that the trainer itself "
                         "reports; choose another name, e.g. 'my/{1}'",
@@ -96,7 +96,7 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
           fmt::format("callbacks.{}: '{}' is never published: with this detector and this data, "
                       "callback '{}' does not publish it{}",
                       watcher.name, name, named.name, suggestion(name, published)));
-  if (is_own_figure(name) || name.starts_with("loss_"))
+  if (is_training_metric(name) || name.starts_with("loss_"))
     throw ConfigError(fmt::format(
         "callbacks.{}: '{}' is computed on a single training batch and cannot be watched; watch a "
         "metric that a callback publishes, e.g. 'val/loss' by [callbacks.validation_loss]",

@@ -18,7 +18,7 @@ std::optional<double> figure(const TrainState& state, const std::string& name) {
   if (name == "epoch") return state.at.progress;
   if (name == "step") return static_cast<double>(state.at.step);
   if (name == "images") return static_cast<double>(state.at.images);
-  const auto of_step = std::ranges::find(state.scalars, name, &StepFigure::name);
+  const auto of_step = std::ranges::find(state.scalars, name, &StepMetric::name);
   if (of_step != state.scalars.end()) return of_step->value;
   const auto published = state.latest.find(name);
   return published == state.latest.end() ? std::nullopt : std::optional(published->second);
@@ -89,7 +89,7 @@ bool Condition::holds(const TrainState& state) const {
   return (*found == number_) == (compare_ == "==");
 }
 
-const std::vector<std::string>& Condition::step_figures() {
+const std::vector<std::string>& Condition::step_metrics() {
   static const std::vector<std::string> names = {"epoch", "step", "images",
                                                  "lr",    "loss", "gradient_norm"};
   return names;

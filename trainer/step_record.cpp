@@ -45,7 +45,7 @@ json to_json(const StepRecord& record) {
   return {{"format", kStepFormat},
           {"seed", record.info.seed},
           {"step", record.info.step},
-          {"figures", record.with_figures},
+          {"figures", record.with_metrics},
           {"batches", record.batches.size()},
           {"lr", record.lr},
           {"loss_scale",
@@ -61,7 +61,7 @@ StepRecord from_json(const json& saved) {
   StepRecord record;
   saved.at("seed").get_to(record.info.seed);
   saved.at("step").get_to(record.info.step);
-  saved.at("figures").get_to(record.with_figures);
+  saved.at("figures").get_to(record.with_metrics);
   const auto batches = saved.at("batches").get<std::int64_t>();
   if (batches < 1 || batches > kMaxBatches)
     throw Error(fmt::format("invalid number of batches: {}", batches));

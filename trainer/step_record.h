@@ -22,11 +22,11 @@ namespace millrace {
 
 struct StepRecord {
   StepInfo info;              // inputs of the step; only seed and step (steps done before) are used
-  bool with_figures = false;  // true if the scalars include the detector's figures
+  bool with_metrics = false;  // true if the scalars include the detector's metrics
   double lr = 0;
   LossScale loss_scale;                 // loss scale before the step
   std::map<std::string, double> hyper;  // changed hyper-parameters
-  StepFigures scalars;
+  StepMetrics scalars;
   std::string rejected;              // reason for which it was rejected
   std::vector<std::string> classes;  // class names by label
   std::string config;                // configuration as TOML

@@ -314,7 +314,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   const StepProposal proposal = {
       .stop = state_.stop_reason(),
       .signal = StopSignals::number(),
-      .figures = state_.requests_.figures,
+      .detector_metrics = state_.requests_.detector_metrics,
       .checkpoint = boundary_.wants_checkpoint(),
       .data_place = batches.empty() ? 0 : place_of(next),
       .waited_s = state_.spent.data_s - waited_for_data_s_,
@@ -331,7 +331,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   waited_for_data_s_ = state_.spent.data_s;
   next.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
-  state_.requests_.figures = agreed.figures;
+  state_.requests_.detector_metrics = agreed.detector_metrics;
   state_.images = std::move(agreed.ids);
   if (agreed.checkpoint) boundary_.save_for_others();
   if (const auto slow = stragglers_.add(agreed, cluster)) log_info("{}", *slow);
@@ -357,7 +357,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       .seed = static_cast<std::uint64_t>(plan_.train.seed),
       .step = at.step,
       .progress = at.progress,
-      .metrics = std::exchange(state_.requests_.figures, false) ? &metrics : nullptr};
+      .metrics = std::exchange(state_.requests_.detector_metrics, false) ? &metrics : nullptr};
   const auto scale = at.loss_scale;
   memory_.before_step();
   auto end = [&] {
@@ -392,7 +392,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   } else {
     reject_step(at,
                 {.info = info,
-                 .with_figures = info.metrics != nullptr,
+                 .with_metrics = info.metrics != nullptr,
                  .lr = state_.lr,
                  .loss_scale = scale,
                  .hyper = state_.hyper.changed(),
@@ -405,7 +405,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                 plan_.folder, plan_.train);
   }
   const auto add_scalar = [&](const std::string& name, double value) {
-    state_.scalars.push_back({name, value, FigureKind::last});
+    state_.scalars.push_back({name, value, MetricKind::last});
   };
   add_scalar("lr", state_.lr);
   for (const auto& [name, value] : state_.hyper.changed()) add_scalar(name, value);

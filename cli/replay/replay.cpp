@@ -106,7 +106,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const BadOperatorWatch watch(named_values(*model));
   Metrics metrics;
   auto info = record.info;
-  if (record.with_figures) info.metrics = &metrics;
+  if (record.with_metrics) info.metrics = &metrics;
   const auto end = step(record.batches, info, record.lr, scale);
 
   print_formatted("step {}: {}\n", record.info.step + 1,

@@ -302,7 +302,7 @@ TEST(ReportCallback, WritesPageAfterEvaluation) {
         const auto page = scratch / "run" / "report.html";
         EXPECT_FALSE(s.at.step < 5 && std::filesystem::exists(page));
         if (s.at.step != 10) return;
-        EXPECT_TRUE(comes_to([&] { return std::filesystem::exists(page); }));
+        EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(page); }));
         was_there = report_of(scratch / "run")["scores"].is_object();
       }}();
   EXPECT_TRUE(was_there);

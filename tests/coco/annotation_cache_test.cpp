@@ -253,9 +253,10 @@ TEST_F(AnnotationCache, SkipsVerificationOfUnchangedLargeFiles) {
   };
   const auto changed = std::chrono::system_clock::now();
   const auto expected = read_dataset(json_);
-  ASSERT_TRUE(testing::comes_to([&] {  // because a test cannot set the time of a file's last change
-    return std::chrono::system_clock::now() - changed > std::chrono::milliseconds(2100);
-  }));
+  ASSERT_TRUE(
+      testing::wait_until([&] {  // because a test cannot set the time of a file's last change
+        return std::chrono::system_clock::now() - changed > std::chrono::milliseconds(2100);
+      }));
   expect_equal(*read(), *expected);
   const auto files = files_in(scratch_ / "cache");
   ASSERT_THAT(files, SizeIs(2));

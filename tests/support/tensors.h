@@ -9,8 +9,8 @@ namespace millrace::testing {
 
 /// Passes if the shapes are equal and no value differs by more than `relative` times the largest
 /// absolute expected value.
-inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expected,
-                                        double relative) {
+inline ::testing::AssertionResult tensors_close(const at::Tensor& actual,
+                                                const at::Tensor& expected, double relative) {
   if (actual.sizes() != expected.sizes())
     return ::testing::AssertionFailure()
            << "shape " << actual.sizes() << ", not " << expected.sizes();
@@ -23,7 +23,8 @@ inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tens
 }
 
 /// Passes if type, shape and values are equal.
-inline ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
+inline ::testing::AssertionResult tensors_equal(const at::Tensor& actual,
+                                                const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
     return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", not "
                                          << expected.scalar_type() << expected.sizes();

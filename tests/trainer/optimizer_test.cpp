@@ -97,7 +97,7 @@ TEST(Sgd, MatchesTorch) {
     for (const auto& expected : after) {
       p.value.mutable_grad() = gradient.clone();
       EXPECT_DOUBLE_EQ(sgd->step(lr).gradient_norm, gradient.norm().item<double>()) << name;
-      EXPECT_TRUE(close(p.value.detach(), expected, 1e-12)) << name;
+      EXPECT_TRUE(tensors_close(p.value.detach(), expected, 1e-12)) << name;
       EXPECT_FALSE(p.value.grad().defined()) << name;
     }
   }
@@ -114,12 +114,12 @@ TEST(Sgd, FollowsChangedOptions) {
   sgd->set_options(options);
   give(p.value, 0, 0);
   sgd->step(0.1);  // m = d = .09, -.2
-  EXPECT_TRUE(close(p.value.detach(), pair(0.891, -1.98), 1e-12));
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(0.891, -1.98), 1e-12));
   options = {.momentum = 0, .weight_decay = 0, .clip_norm = 1};
   sgd->set_options(options);
   give(p.value, 3, 4);
   sgd->step(1);
-  EXPECT_TRUE(close(p.value.detach(), pair(0.291, -2.78), 1e-12));
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(0.291, -2.78), 1e-12));
 }
 
 TEST(Sgd, DistinguishesParameterKinds) {
@@ -135,9 +135,9 @@ TEST(Sgd, DistinguishesParameterKinds) {
     sgd->step(0.1);
     return p.value.detach();
   };
-  EXPECT_TRUE(close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
-  EXPECT_TRUE(close(after_one_step(ParameterKind::bias), pair(0.95, -1.9), 1e-12));
-  EXPECT_TRUE(close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::bias), pair(0.95, -1.9), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
 }
 
 TEST(ParameterGroups, UseBiasRateForNormBiases) {
@@ -168,11 +168,11 @@ TEST(Sgd, AppliesTrustRatioPerWeight) {
   };
   const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
   const auto weight = ParameterKind::weight;
-  EXPECT_TRUE(close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
   for (const auto kind : {ParameterKind::bias, ParameterKind::norm})
-    EXPECT_TRUE(close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
+    EXPECT_TRUE(tensors_close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
 }
 
 TEST(Sgd, TrustIgnoresZeroWeights) {
@@ -181,7 +181,7 @@ TEST(Sgd, TrustIgnoresZeroWeights) {
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = Trust::lars});
   value.mutable_grad() = pair(1, 2);
   sgd->step(0.1);
-  EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
+  EXPECT_TRUE(tensors_close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
 TEST(Sgd, KeepsParametersForInfiniteGradient) {
@@ -189,8 +189,8 @@ TEST(Sgd, KeepsParametersForInfiniteGradient) {
   const auto sgd = make_optimizer(p.parameters, {});
   give(p.value, 1, std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(sgd->step(0.1).not_finite, "p");
-  EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
-  EXPECT_TRUE(close(sgd->state()[0].second, pair(0, 0), 0));
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
+  EXPECT_TRUE(tensors_close(sgd->state()[0].second, pair(0, 0), 0));
 }
 
 TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
@@ -200,7 +200,7 @@ TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
   const auto sgd = make_optimizer(p.parameters, {});
   EXPECT_EQ(sgd->state().size(), 1U);
   sgd->step(0.1);
-  EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
 }
 
 TEST(Sgd, AcceptsGradientsOfOtherLayout) {
@@ -209,7 +209,8 @@ TEST(Sgd, AcceptsGradientsOfOtherLayout) {
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .weight_decay = 0});
   value.mutable_grad() = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}).view({3, 2}).t();
   sgd->step(-1);
-  EXPECT_TRUE(close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
+  EXPECT_TRUE(
+      tensors_close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
 }
 
 TEST(Sgd, RejectsMomentumOfAnotherModel) {
@@ -219,7 +220,7 @@ TEST(Sgd, RejectsMomentumOfAnotherModel) {
   EXPECT_THROW(sgd->load({{"p", at::tensor({1.0})}}), Error);
   EXPECT_THROW(sgd->load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
   sgd->load({{"p", pair(3, 4)}});
-  EXPECT_TRUE(close(sgd->state()[0].second, pair(3, 4), 0));
+  EXPECT_TRUE(tensors_close(sgd->state()[0].second, pair(3, 4), 0));
 }
 
 TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
@@ -242,7 +243,8 @@ TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
     const std::map<std::string, at::Tensor> before(saved.begin(), saved.end());
     for (const auto& [name, tensor] : second->state()) {
       EXPECT_FALSE(name.starts_with("a"));
-      EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
+      EXPECT_TRUE(
+          tensors_equal(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
           << value_name(type) << ", " << name;
     }
     b.set_requires_grad(false);  // now another part is trained
@@ -259,7 +261,7 @@ TEST(AdamW, MatchesTorch) {
       {.type = OptimizerType::adamw, .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
   give(p.value, 0.5, -4);
   adamw->step(0.1);
-  EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
   give(p.value, 0, 0);
   adamw->step(0.1);  // m = .045, s = .002475; their bias corrections are 1 - .81 and 1 - .9801
   const double second = 0.1 * (0.045 / 0.19) / std::sqrt(0.002475 / 0.0199);
@@ -297,7 +299,7 @@ TEST(AdamW, ResumesFromState) {
   for (auto* side : {&whole, &half}) give(side->value, 2, -1);
   first->step(0.1);
   second->step(0.1);
-  EXPECT_TRUE(same(whole.value.detach(), half.value.detach()));
+  EXPECT_TRUE(tensors_equal(whole.value.detach(), half.value.detach()));
 }
 
 TEST(Optimizer, RejectsStateOfOtherType) {
@@ -331,7 +333,7 @@ TEST(Optimizer, KeepsGroupsForInfiniteGradient) {
     give(p.value, 1, 1);
     other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
     EXPECT_EQ(optimizer->step(0.1).not_finite, "q");
-    EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
+    EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
     EXPECT_FALSE(p.value.grad().defined());
     for (const auto& [name, kept] : optimizer->state())
       EXPECT_EQ(kept.abs().sum().item<double>(), 0) << name;

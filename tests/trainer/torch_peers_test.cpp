@@ -41,7 +41,7 @@ void expect_ten_steps(const nlohmann::json& expected, const OptimizerOptions& op
     value.mutable_grad() = gradient(step);
     optimizer->step(0.1);
     const auto wanted = expected.at(static_cast<std::size_t>(step)).get<std::vector<double>>();
-    EXPECT_TRUE(close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
+    EXPECT_TRUE(tensors_close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
   }
 }
 

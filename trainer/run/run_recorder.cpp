@@ -142,26 +142,26 @@ void RunRecorder::add_other_ranks(RunUse& use) const try {
 
 RunUse RunRecorder::whole_use() {
   auto mine = use();
-  constexpr std::size_t kFigures = 4;
+  constexpr std::size_t kValues = 4;
   const auto energy = energy_j_.value_or(0);
-  const std::array<double, kFigures> figures = {
+  const std::array<double, kValues> values = {
       own_cpu_s(), static_cast<double>(peak_rss_bytes() >> 20), energy,
       // 1 = a host that reports its energy; -1 = a host that does not.
       cluster_.local_rank() != 0 ? 0.0
       : energy_j_                ? 1.0
                                  : -1.0};
-  const auto all = cluster_.numbers("resources used", figures);
+  const auto all = cluster_.numbers("resources used", values);
   mine.cpu_s = 0;
   double joules = 0;
-  bool all_tell = true;
+  bool all_report_energy = true;
   for (std::size_t rank = 0; rank < mine.peak_memory_mib.size(); ++rank) {
-    const auto* of_rank = &all[rank * kFigures];
+    const auto* of_rank = &all[rank * kValues];
     mine.cpu_s += of_rank[0];
     mine.peak_memory_mib[rank] = static_cast<std::int64_t>(of_rank[1]);
     joules += of_rank[2];
-    all_tell = all_tell && of_rank[3] >= 0;
+    all_report_energy = all_report_energy && of_rank[3] >= 0;
   }
-  mine.energy_j = all_tell ? std::optional(joules) : std::nullopt;
+  mine.energy_j = all_report_energy ? std::optional(joules) : std::nullopt;
   return mine;
 }
 
