@@ -294,8 +294,7 @@ class EvaluateDetector final : public Callback,
   }
 
   EvaluateOptions options_;
-  EvaluationRunner runner_{
-      {run_of(), options_.mode, are_trained() ? "" : options_.weights, options_.results}};
+  EvaluationRunner runner_{{run_of(), options_.mode, are_trained() ? "" : options_.weights}};
   ScoreHistory history_;
   bool gives_masks_ = true;
   // True if the validation split is federated; nullopt = not known yet.
