@@ -15,8 +15,8 @@
 #include "millrace/coco/evaluation/details.h"
 #include "python/src/coco/arrays.h"
 #include "python/src/coco/bindings.h"
-#include "python/src/coco/rle_objects.h"
 #include "python/src/coco/sets.h"
+#include "python/src/coco/shapes.h"
 
 namespace millrace::python {
 namespace {

@@ -16,7 +16,7 @@
 #include "millrace/coco/masks/masks.h"
 #include "python/src/coco/arrays.h"
 #include "python/src/coco/bindings.h"
-#include "python/src/coco/rle_objects.h"
+#include "python/src/coco/shapes.h"
 
 namespace millrace::python {
 namespace {
