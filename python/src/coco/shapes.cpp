@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <utility>
 
 namespace millrace::python {
@@ -40,6 +41,30 @@ RleText rle_text(PyObject* dict, const Place& place) {
   size_of(dict, place, mask.height, mask.width);
   mask.held = nb::borrow(keys().counts.get(dict, place));
   mask.counts = text_of(mask.held.ptr(), "counts", place);
+  return mask;
+}
+
+/// Returns the run lengths of a column-major mask.
+coco::Rle runs_of_columns(const std::uint8_t* pixels, std::uint32_t height, std::uint32_t width) {
+  coco::Rle mask{height, width, {}};
+  const std::size_t count = std::size_t{height} * width;
+  bool inside = false;
+  std::size_t begin = 0, i = 0;
+  while (i < count) {
+    const std::uint64_t same = inside ? 0x0101010101010101U : 0;
+    std::uint64_t eight = 0;
+    while (i + 8 <= count && (std::memcpy(&eight, pixels + i, 8), eight == same)) i += 8;
+    while (i < count && (pixels[i] != 0) == inside) {
+      ++i;
+      if (i % 8 == 0) break;
+    }
+    if (i < count && (pixels[i] != 0) != inside) {
+      mask.counts.push_back(static_cast<std::uint32_t>(i - begin));
+      begin = i;
+      inside = !inside;
+    }
+  }
+  mask.counts.push_back(static_cast<std::uint32_t>(count - begin));
   return mask;
 }
 
@@ -85,6 +110,20 @@ coco::Polygon polygon_of(PyObject* coordinates, const Place& place) {
   for (std::size_t i = 0; i < polygon.size(); ++i)
     polygon[i] = number_of(items[i], "polygon", place);
   return polygon;
+}
+
+coco::Rle mask_of_bitmap(const std::uint8_t* first, std::uint32_t height, std::uint32_t width,
+                         std::int64_t down, std::int64_t right) {
+  if (down == 1 && (right == std::int64_t{height} || width < 2))
+    return runs_of_columns(first, height, width);
+  if (right == 1 && (down == std::int64_t{width} || height < 2))
+    return coco::encode(first, height, width);
+  std::vector<std::uint8_t> copy;
+  copy.reserve(std::size_t{height} * width);
+  for (std::int64_t x = 0; x < std::int64_t{width}; ++x)
+    for (std::int64_t y = 0; y < std::int64_t{height}; ++y)
+      copy.push_back(first[y * down + x * right]);
+  return runs_of_columns(copy.data(), height, width);
 }
 
 nb::object rle_object(std::uint32_t height, std::uint32_t width, std::string_view counts) {

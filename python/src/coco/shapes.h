@@ -33,6 +33,11 @@ coco::Rle runs_of(PyObject* dict, const Place& place);
 /// Reads a polygon of at least 3 points. Throws ValueError or TypeError.
 coco::Polygon polygon_of(PyObject* coordinates, const Place& place);
 
+/// Returns the mask of a bitmap, non-zero = inside. `down`, `right`: bytes from a pixel to the ones
+/// below and to the right of it.
+coco::Rle mask_of_bitmap(const std::uint8_t* first, std::uint32_t height, std::uint32_t width,
+                         std::int64_t down, std::int64_t right);
+
 /// Returns pycocotools' dict of a mask.
 nb::object rle_object(std::uint32_t height, std::uint32_t width, std::string_view counts);
 

@@ -9,6 +9,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/dataflow/detection/geometry.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/values.h"
 
 namespace millrace::python {

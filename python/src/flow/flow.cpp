@@ -18,6 +18,7 @@
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/engine/order.h"
 #include "millrace/dataflow/serving/facts.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/stage.h"
 #include "python/src/flow/stream.h"
 #include "python/src/flow/values.h"

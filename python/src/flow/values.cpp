@@ -74,6 +74,13 @@ Config to_config(nb::handle value, const std::string& place) {
   refuse(place, fmt::format("takes numbers, strings, lists and dicts, not '{}'", class_of(value)));
 }
 
+std::string path_of(nb::handle value, const std::string& place) {
+  const auto path = to_config(value, place);
+  const auto* text = std::get_if<std::string>(&path.data);
+  if (!text) throw ConfigError(place + ": expected a path");
+  return *text;
+}
+
 template <class T>
 std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what) {
   // NumPy converts integers to int64; they are narrowed here with a range check.
