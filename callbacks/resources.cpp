@@ -79,7 +79,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
   };
 
   void sample() {
-    const auto now = meter_.read();
+    const auto now = gpu_use();
     const std::scoped_lock lock(mutex_);
     if (samples_.empty()) samples_.resize(now.size());
     for (std::size_t i = 0; i < std::min(now.size(), samples_.size()); ++i) {
@@ -89,7 +89,6 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     }
   }
 
-  GpuMeter meter_;
   std::mutex mutex_;
   std::vector<Gpu> samples_;  // samples since the last trigger, by GPU
   std::unique_ptr<Ticker> ticker_;

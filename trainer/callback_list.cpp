@@ -127,20 +127,14 @@ void CallbackList::call(const Named& named, const char* hook, TrainState& state,
   }
 }
 
-void CallbackList::trigger(TrainState& state) {
-  trigger_if(state, [&](When& when) { return when.is_due(state); });
-}
-
-void CallbackList::trigger_at_start(TrainState& state) {
-  trigger_if(state, [&](When& when) { return when.is_due_at_start(state); });
-}
-
-void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
+void CallbackList::trigger(TrainState& state, bool at_start) {
   std::string due;          // 'x' or ' ' for each callback
   bool may_differ = false;  // true if ranks may disagree, because of a clock or a metric
   for (auto& named : all_) {
-    due += named.when && is_due(*named.when) ? 'x' : ' ';
-    may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
+    auto& when = named.when;
+    const bool is_due = when && (at_start ? when->is_due_at_start(state) : when->is_due(state));
+    due += is_due ? 'x' : ' ';
+    may_differ |= when && !when->is_clear() && !named.callback->chief_only();
   }
   if (may_differ) due = state.cluster->broadcast("due callbacks", due);
   DoAll all;

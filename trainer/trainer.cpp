@@ -169,7 +169,9 @@ void Trainer::end_data(const std::string& signal, bool failed) {
 
 void Trainer::prepare() {
   data_ = plan_.start_data(state_.at.cursor);
-  check_schedule();
+  // If max_steps ends the run early, the schedule is not at fault.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
   training_step_.broadcast_initial_state();
 }
 
@@ -193,7 +195,7 @@ void Trainer::train() {
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
-  if (!resumed_) callbacks_.trigger_at_start(state_);
+  if (!resumed_) callbacks_.trigger(state_, /*at_start=*/true);
   boundary_.process_requests();
   stop_if_diverged();
   bool epoch_begins = true, is_first = true;
@@ -238,12 +240,6 @@ bool Trainer::stop_at_signal() {
 
 void Trainer::stop_if_diverged() {
   if (has_diverged(state_.at, plan_.train)) state_.stop(kDivergence);
-}
-
-void Trainer::check_schedule() const {
-  // If max_steps ends the run early, the schedule is not at fault.
-  if (plan_.train.max_steps == 0)
-    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
 
 void Trainer::log_schedule() const {
