@@ -19,7 +19,6 @@
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/device_numbers.h"
-#include "millrace/trainer/step_numbers.h"
 #include "millrace/trainer/step_passes.h"
 
 namespace millrace {

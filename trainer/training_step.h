@@ -26,7 +26,6 @@
 namespace millrace {
 
 class MicroBatches;
-class StepNumbers;
 class StepPasses;
 
 struct StepEnd {
