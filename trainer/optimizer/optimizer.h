@@ -36,11 +36,6 @@ class Optimizer {
   /// on.
   void set_options(const OptimizerOptions& options) { options_ = options; }
 
-  /// Divides the gradients by `scale`, applies them at learning rate `lr`, and clears them.
-  /// Parameters without a gradient do not change. Calls measure() and apply() and waits for the
-  /// device in between.
-  OptimizerStep step(double lr, double scale = 1);
-
   /// First half of a step: divides the gradients by `scale` and queues the numbers that the second
   /// half needs, as a one-dimensional tensor on the gradients' device: the norm of each gradient,
   /// then, with `trust`, the norm of each weight that it applies to. Empty if no parameter has a
