@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/models/weights/safetensors.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
-#include <utility>
-
 #include "millrace/base/log.h"
 
 namespace millrace {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <exception>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/base/process/stop_signals.h"

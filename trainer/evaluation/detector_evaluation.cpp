@@ -6,11 +6,9 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <tuple>
 #include <utility>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/coco/data/subset.h"

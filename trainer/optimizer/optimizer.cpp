@@ -23,7 +23,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "millrace/base/disk/status_files.h"
 #include "millrace/base/log.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <exception>
 #include <utility>
 
 #include "millrace/base/disk/status_files.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <utility>
 
 namespace millrace::python {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
-#include <memory>
 #include <utility>
 #include <vector>
 

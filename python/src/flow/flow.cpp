@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/data_recipe.h"

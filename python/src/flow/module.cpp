@@ -7,8 +7,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 #include "millrace/base/word_wrap.h"
 #include "millrace/coco/masks/masks.h"
