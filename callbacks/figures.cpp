@@ -17,7 +17,7 @@ struct FiguresOptions {
 };
 
 /// Requests the detector's metrics of the first step and of the step after each trigger.
-class AskForFigures final : public Callback, public SavesState {
+class RequestMetrics final : public Callback, public SavesState {
  public:
   using Options = FiguresOptions;
   static constexpr bool kByDefault = true;
@@ -40,7 +40,7 @@ class AskForFigures final : public Callback, public SavesState {
   bool is_due_ = true;
 };
 
-MILLRACE_REGISTER(register_callback<AskForFigures>(
+MILLRACE_REGISTER(register_callback<RequestMetrics>(
     "figures", "adds accuracies, recall and counts of the detector's heads to the metrics"));
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-std::optional<double> figure(const TrainState& state, const std::string& name) {
+std::optional<double> metric_value(const TrainState& state, const std::string& name) {
   if (name == "epoch") return state.at.progress;
   if (name == "step") return static_cast<double>(state.at.step);
   if (name == "images") return static_cast<double>(state.at.images);
@@ -79,7 +79,7 @@ Condition::Condition(std::string_view text, const std::string& where) {
 }
 
 bool Condition::holds(const TrainState& state) const {
-  const auto found = figure(state, name_);
+  const auto found = metric_value(state, name_);
   if (!found || std::isnan(*found)) return false;
   if (compare_ == "<") return *found < number_;
   if (compare_ == "<=") return *found <= number_;

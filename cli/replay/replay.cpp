@@ -17,9 +17,9 @@
 #include "millrace/cli/replay/gradient_hooks.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
+#include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 #include "millrace/trainer/run/session.h"
-#include "millrace/trainer/step_record.h"
 #include "millrace/trainer/training_step.h"
 
 namespace millrace::cli {

@@ -1,5 +1,5 @@
 // Records of steps that were not finite.
-#include "millrace/trainer/step_record.h"
+#include "millrace/trainer/failed_steps.h"
 
 #include <ATen/ops/tensor.h>
 
