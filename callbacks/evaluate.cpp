@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -262,11 +260,11 @@ class EvaluateDetector final : public Callback,
     if (state.cluster->size() > 1)
       history_.load(nlohmann::json::parse(
           state.cluster->broadcast("scores", state.is_chief ? history_.state().dump() : "")));
-    auto figures = history_.last();
-    for (auto& [name, value] : figures) name.insert(0, prefix());
-    figures.emplace_back(seconds_name("evaluate_s"), scores->seconds);
-    figures.emplace_back(seconds_name("evaluate_wait_s"), waited_s_);
-    state.publish(of, figures);
+    auto metrics = history_.last();
+    for (auto& [name, value] : metrics) name.insert(0, prefix());
+    metrics.emplace_back(seconds_name("evaluate_s"), scores->seconds);
+    metrics.emplace_back(seconds_name("evaluate_wait_s"), waited_s_);
+    state.publish(of, metrics);
     if (state.is_chief) log_scores(of, *scores);
     if (stop_at_targets(state)) {
       reached_ = held;
@@ -294,8 +292,7 @@ class EvaluateDetector final : public Callback,
   }
 
   EvaluateOptions options_;
-  EvaluationRunner runner_{
-      {run_of(), options_.mode, are_trained() ? "" : options_.weights, options_.results}};
+  EvaluationRunner runner_{{run_of(), options_.mode, are_trained() ? "" : options_.weights}};
   ScoreHistory history_;
   bool gives_masks_ = true;
   // True if the validation split is federated; nullopt = not known yet.

@@ -16,14 +16,14 @@ struct FiguresOptions {
   }
 };
 
-/// Requests the figures of the first step and of the step after each trigger.
-class AskForFigures final : public Callback, public SavesState {
+/// Requests the detector's metrics of the first step and of the step after each trigger.
+class RequestMetrics final : public Callback, public SavesState {
  public:
   using Options = FiguresOptions;
   static constexpr bool kByDefault = true;
 
   void before_step(const TrainState& state) override {
-    if (is_due_) state.ask_for_figures();
+    if (is_due_) state.request_metrics();
   }
   void after_step(const TrainState&) override { is_due_ = false; }
   void trigger(const TrainState&) override { is_due_ = true; }
@@ -40,7 +40,7 @@ class AskForFigures final : public Callback, public SavesState {
   bool is_due_ = true;
 };
 
-MILLRACE_REGISTER(register_callback<AskForFigures>(
+MILLRACE_REGISTER(register_callback<RequestMetrics>(
     "figures", "adds accuracies, recall and counts of the detector's heads to the metrics"));
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -160,37 +159,26 @@ class LiveEdit final : public Callback {
   } catch (const Error&) {  // the file may be incomplete; the next check reads it
   }
 
-  std::vector<Edit> edits_of(const std::string& name) const {
-    auto edits = read_edits(run_);
-    std::erase_if(edits, [&](const Edit& one) { return one.name != name; });
-    return edits;
-  }
-
-  /// Returns true if the value after the last edit differs from the one before the first. If not, a
-  /// resumed training must still repeat all edits.
-  bool is_edited(const std::string& name) const {
-    const auto edits = edits_of(name);
-    return !edits.empty() && edits.back().to != edits.front().from;
-  }
-
-  /// Removes the edits of a name after a step from the journal.
-  void forget_after(const std::string& name, std::int64_t step) const {
-    auto edits = read_edits(run_);
-    const auto forgotten = std::erase_if(
-        edits, [&](const Edit& one) { return one.name == name && one.after_step > step; });
-    if (forgotten == 0) return;
-    write_edits(run_, edits);
-    log_info("edit: withdrew {} of {} after step {}",
-             counted(static_cast<long long>(forgotten), "edit"), name, step);
-  }
-
+  /// Removes the edits of a name after this step, and restores the value from before the first. If
+  /// its last edit set that value again, a resumed training must still repeat all edits.
   void withdraw(const TrainState& state, const std::string& name) {
-    if (!is_edited(name)) return;
-    forget_after(name, state.at.step);
+    auto edits = read_edits(run_), own = edits;
+    std::erase_if(own, [&](const Edit& one) { return one.name != name; });
+    const auto is_edited = [&] { return !own.empty() && own.back().to != own.front().from; };
+    if (!is_edited()) return;
+    const auto is_later = [&](const Edit& one) {
+      return one.name == name && one.after_step > state.at.step;
+    };
+    if (const auto later = std::erase_if(edits, is_later); later > 0) {
+      write_edits(run_, edits);
+      log_info("edit: withdrew {} of {} after step {}",
+               counted(static_cast<long long>(later), "edit"), name, state.at.step);
+    }
+    std::erase_if(own, is_later);
     std::erase_if(to_repeat_, [&](const Edit& one) { return one.name == name; });
     requested_.erase(name);
-    if (!is_edited(name)) return;  // none had taken effect
-    const Edit back{state.at.step, name, state.hyper.at(name), edits_of(name).front().from};
+    if (!is_edited()) return;  // none had taken effect
+    const Edit back{state.at.step, name, state.hyper.at(name), own.front().from};
     append_edits(run_, {&back, 1});
     take(state, back);
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <functional>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"

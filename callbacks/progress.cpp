@@ -64,28 +64,28 @@ class ShowProgress final : public Callback {
   }
 
   void show(const TrainState& state) const {
-    ProgressFigures figures{.epoch = state.at.progress,
+    ProgressMetrics metrics{.epoch = state.at.progress,
                             .epochs = state.total_epochs,
                             .step = state.at.step,
                             .steps = std::max(state.total_steps, state.at.step),
                             .lr = state.lr,
                             .images_per_s = step_images_.value() / left_.step_s(),
                             .data_wait_share = step_wait_s_.value() / left_.step_s()};
-    figures.left_s = left_.seconds(figures.steps - figures.step);
+    metrics.left_s = left_.seconds(metrics.steps - metrics.step);
     for (const auto& [name, value, kind] : state.scalars) {
       if (name == "loss") {
-        figures.losses.insert(figures.losses.begin(), {name, value});
+        metrics.losses.insert(metrics.losses.begin(), {name, value});
         break;
       }
-      figures.losses.emplace_back(name, value);
+      metrics.losses.emplace_back(name, value);
     }
     for (const auto& [metric, name] : {std::pair{"bbox/AP", "box AP"}, {"segm/AP", "mask AP"}})
       if (const auto score = state.latest.find(metric); score != state.latest.end())
-        figures.scores = {{name, score->second}};  // AP of masks if available, else of boxes
+        metrics.scores = {{name, score->second}};  // AP of masks if available, else of boxes
     if (is_terminal_)
-      show_terminal_line(progress_line(figures, terminal_columns()));
+      show_terminal_line(progress_line(metrics, terminal_columns()));
     else
-      log_info("{}", progress_line(figures));
+      log_info("{}", progress_line(metrics));
   }
 
   bool is_terminal_;

@@ -49,20 +49,20 @@ class MeasureResources final : public Callback, public PublishesMetrics {
       return static_cast<double>(bytes) / kMebibyte;
     };
     const auto resident = rss_bytes();  // may exceed the reported peak by some pages
-    Scalars figures = {{"time/memory_mib", mebibytes(resident)},
+    Scalars metrics = {{"time/memory_mib", mebibytes(resident)},
                        {"time/memory_peak_mib", mebibytes(std::max(resident, peak_rss_bytes()))}};
     if (const auto peak = peak_memory(state.model.device())) {
-      figures.emplace_back("time/device_memory_peak_mib", mebibytes(peak->tensors_bytes));
-      figures.emplace_back("time/device_reserved_peak_mib", mebibytes(peak->reserved_bytes));
+      metrics.emplace_back("time/device_memory_peak_mib", mebibytes(peak->tensors_bytes));
+      metrics.emplace_back("time/device_reserved_peak_mib", mebibytes(peak->reserved_bytes));
     }
     const std::scoped_lock lock(mutex_);
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       const auto gpu = std::exchange(samples_[i], {});
       if (gpu.count == 0) continue;
-      figures.emplace_back(fmt::format("time/gpu{}_busy", i), gpu.busy / gpu.count);
-      figures.emplace_back(fmt::format("time/gpu{}_memory_mib", i), mebibytes(gpu.memory_bytes));
+      metrics.emplace_back(fmt::format("time/gpu{}_busy", i), gpu.busy / gpu.count);
+      metrics.emplace_back(fmt::format("time/gpu{}_memory_mib", i), mebibytes(gpu.memory_bytes));
     }
-    state.publish(figures);
+    state.publish(metrics);
   }
 
   void after_train(const TrainState&) override { ticker_.reset(); }
@@ -79,7 +79,7 @@ class MeasureResources final : public Callback, public PublishesMetrics {
   };
 
   void sample() {
-    const auto now = meter_.read();
+    const auto now = gpu_use();
     const std::scoped_lock lock(mutex_);
     if (samples_.empty()) samples_.resize(now.size());
     for (std::size_t i = 0; i < std::min(now.size(), samples_.size()); ++i) {
@@ -89,7 +89,6 @@ class MeasureResources final : public Callback, public PublishesMetrics {
     }
   }
 
-  GpuMeter meter_;
   std::mutex mutex_;
   std::vector<Gpu> samples_;  // samples since the last trigger, by GPU
   std::unique_ptr<Ticker> ticker_;

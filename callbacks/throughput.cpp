@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <vector>
@@ -59,22 +58,22 @@ class MeasureThroughput final : public Callback, public PublishesMetrics {
     const auto seconds = seconds_since(started_);
     if (steps <= 0 || seconds <= 0) return;
     const auto& now = state.spent;
-    Scalars figures = {
+    Scalars metrics = {
         {"time/images_per_s", static_cast<double>(state.at.images - images_) / seconds},
         {"time/step_s", (now.step_s - spent_.step_s) / steps},
         {"time/data_wait_s", (now.data_s - spent_.data_s) / steps},
         {"time/data_wait_share", (now.data_s - spent_.data_s) / seconds},
         {"time/callbacks_s", (now.callbacks_s - spent_.callbacks_s) / steps}};
     if (now.sync_s > 0)  // there are other ranks
-      figures.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
+      metrics.emplace_back("time/sync_s", (now.sync_s - spent_.sync_s) / steps);
     for (const auto& [name, spent] : now.by_callback)
       if (const auto took = spent - spent_of(spent_.by_callback, name); took > kMinShare * seconds)
-        figures.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
+        metrics.emplace_back(fmt::format("time/callbacks/{}_s", name), took / steps);
     const auto shares = shares_of(now, seconds);
     for (const auto& [part, share] : shares)
-      if (part != kData) figures.emplace_back(fmt::format("time/{}_share", part), share);
+      if (part != kData) metrics.emplace_back(fmt::format("time/{}_share", part), share);
     log_bottleneck(state, shares);
-    state.publish(figures);
+    state.publish(metrics);
     start(state);
   }
 

@@ -1,7 +1,6 @@
 // The current activity of the training thread, its progress, and the report of its data flow.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/models/weights/safetensors.h"
@@ -22,7 +21,7 @@ namespace {
 std::vector<std::string> watched_by(const std::optional<When>& when) {
   if (!when || !when->only_if()) return {};
   const auto& name = when->only_if()->name();
-  const auto& always = Condition::step_figures();
+  const auto& always = Condition::step_metrics();
   return std::ranges::count(always, name) > 0 ? std::vector<std::string>() : std::vector{name};
 }
 
@@ -68,7 +67,7 @@ void CallbackList::check_metrics() {
       if (!has(names, before)) named.withdrawn.push_back(before);
     named.publishes = std::move(names);
     for (const auto& name : named.publishes) {
-      if (is_own_figure(name))
+      if (is_training_metric(name))
         throw ConfigError(
             fmt::format("{0}: publishes() contains '{1}', a metric that the trainer itself "
                         "reports; choose another name, e.g. 'my/{1}'",
@@ -96,7 +95,7 @@ void CallbackList::refuse_watched(const Named& watcher, const std::string& name)
           fmt::format("callbacks.{}: '{}' is never published: with this detector and this data, "
                       "callback '{}' does not publish it{}",
                       watcher.name, name, named.name, suggestion(name, published)));
-  if (is_own_figure(name) || name.starts_with("loss_"))
+  if (is_training_metric(name) || name.starts_with("loss_"))
     throw ConfigError(fmt::format(
         "callbacks.{}: '{}' is computed on a single training batch and cannot be watched; watch a "
         "metric that a callback publishes, e.g. 'val/loss' by [callbacks.validation_loss]",
@@ -127,20 +126,14 @@ void CallbackList::call(const Named& named, const char* hook, TrainState& state,
   }
 }
 
-void CallbackList::trigger(TrainState& state) {
-  trigger_if(state, [&](When& when) { return when.is_due(state); });
-}
-
-void CallbackList::trigger_at_start(TrainState& state) {
-  trigger_if(state, [&](When& when) { return when.is_due_at_start(state); });
-}
-
-void CallbackList::trigger_if(TrainState& state, const std::function<bool(When&)>& is_due) {
+void CallbackList::trigger(TrainState& state, bool at_start) {
   std::string due;          // 'x' or ' ' for each callback
   bool may_differ = false;  // true if ranks may disagree, because of a clock or a metric
   for (auto& named : all_) {
-    due += named.when && is_due(*named.when) ? 'x' : ' ';
-    may_differ |= named.when && !named.when->is_clear() && !named.callback->chief_only();
+    auto& when = named.when;
+    const bool is_due = when && (at_start ? when->is_due_at_start(state) : when->is_due(state));
+    due += is_due ? 'x' : ' ';
+    may_differ |= when && !when->is_clear() && !named.callback->chief_only();
   }
   if (may_differ) due = state.cluster->broadcast("due callbacks", due);
   DoAll all;

@@ -47,11 +47,9 @@ class CallbackList {
     all.done();
   }
 
-  /// Calls `trigger` of the callbacks that are due after a step; handles failures like each().
-  void trigger(TrainState& state);
-
-  /// Calls `trigger` of the callbacks that are due before the first step.
-  void trigger_at_start(TrainState& state);
+  /// Calls `trigger` of the callbacks that are due after a step, or before the first step if
+  /// `at_start`; handles failures like each().
+  void trigger(TrainState& state, bool at_start = false);
 
   /// States (JSON text) and tensors by callback name; empty ones are omitted.
   std::map<std::string, std::string> save_states() const;
@@ -88,8 +86,6 @@ class CallbackList {
 
   /// Throws ConfigError because no callback publishes `name`.
   [[noreturn]] void refuse_watched(const Named& watcher, const std::string& name) const;
-
-  void trigger_if(TrainState& state, const std::function<bool(When&)>& is_due);
 
   /// Does nothing if the callback does not run on this rank.
   static void call(const Named& named, const char* hook, TrainState& state,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <sstream>
 
 #include "millrace/base/errors.h"
@@ -14,11 +13,11 @@
 namespace millrace {
 namespace {
 
-std::optional<double> figure(const TrainState& state, const std::string& name) {
+std::optional<double> metric_value(const TrainState& state, const std::string& name) {
   if (name == "epoch") return state.at.progress;
   if (name == "step") return static_cast<double>(state.at.step);
   if (name == "images") return static_cast<double>(state.at.images);
-  const auto of_step = std::ranges::find(state.scalars, name, &StepFigure::name);
+  const auto of_step = std::ranges::find(state.scalars, name, &StepMetric::name);
   if (of_step != state.scalars.end()) return of_step->value;
   const auto published = state.latest.find(name);
   return published == state.latest.end() ? std::nullopt : std::optional(published->second);
@@ -80,7 +79,7 @@ Condition::Condition(std::string_view text, const std::string& where) {
 }
 
 bool Condition::holds(const TrainState& state) const {
-  const auto found = figure(state, name_);
+  const auto found = metric_value(state, name_);
   if (!found || std::isnan(*found)) return false;
   if (compare_ == "<") return *found < number_;
   if (compare_ == "<=") return *found <= number_;
@@ -89,7 +88,7 @@ bool Condition::holds(const TrainState& state) const {
   return (*found == number_) == (compare_ == "==");
 }
 
-const std::vector<std::string>& Condition::step_figures() {
+const std::vector<std::string>& Condition::step_metrics() {
   static const std::vector<std::string> names = {"epoch", "step", "images",
                                                  "lr",    "loss", "gradient_norm"};
   return names;

@@ -15,7 +15,7 @@ namespace millrace {
 class TrainState;
 
 /// A condition such as "epoch >= 8" or "bbox/AP > 0.3": a metric, one of < <= > >= == !=, and a
-/// number. The metrics are those of `step_figures` and the latest that callbacks published at
+/// number. The metrics are those of `step_metrics` and the latest that callbacks published at
 /// earlier step boundaries.
 class Condition {
  public:
@@ -29,7 +29,7 @@ class Condition {
   const std::string& name() const { return name_; }
 
   /// Returns the metrics that every training has.
-  static const std::vector<std::string>& step_figures();
+  static const std::vector<std::string>& step_metrics();
 
  private:
   std::string name_, compare_;

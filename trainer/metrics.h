@@ -14,16 +14,16 @@ using Scalars = std::vector<std::pair<std::string, double>>;
 
 /// How a metric is summarized over several steps: mean for losses, norms and shares; last value for
 /// rates, hyper-parameters and counts since the start of the training.
-enum class FigureKind { mean, last };
+enum class MetricKind { mean, last };
 
 /// A metric of one step.
-struct StepFigure {
+struct StepMetric {
   std::string name;
   double value = 0;
-  FigureKind kind = FigureKind::mean;
-  friend bool operator==(const StepFigure&, const StepFigure&) = default;
+  MetricKind kind = MetricKind::mean;
+  friend bool operator==(const StepMetric&, const StepMetric&) = default;
 };
-using StepFigures = std::vector<StepFigure>;
+using StepMetrics = std::vector<StepMetric>;
 
 /// Point in the training that metrics describe.
 struct Moment {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/checkpoint_holds.h"

@@ -1,7 +1,6 @@
 // Periodic work on a separate thread.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>

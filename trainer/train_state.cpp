@@ -18,8 +18,8 @@ namespace {
 
 /// Throws Error if a callback with `allowed` as its metrics must not publish `name`.
 void check_name(const std::string& name, const std::vector<std::string>& allowed,
-                const StepFigures& of_step) {
-  if (is_own_figure(name) || std::ranges::count(of_step, name, &StepFigure::name) > 0)
+                const StepMetrics& of_step) {
+  if (is_training_metric(name) || std::ranges::count(of_step, name, &StepMetric::name) > 0)
     throw Error(
         fmt::format("it publishes '{0}', a metric that the trainer itself reports; choose another "
                     "name, e.g. 'my/{0}'",
@@ -33,7 +33,7 @@ void check_name(const std::string& name, const std::vector<std::string>& allowed
 
 }  // namespace
 
-bool is_own_figure(std::string_view name) {
+bool is_training_metric(std::string_view name) {
   constexpr std::string_view kNames[] = {"step",           "epoch",   "images",       "time",
                                          "loss",           "lr",      "loss_scale",   "bad_steps",
                                          "overflow_steps", "returns", "gradient_norm"};

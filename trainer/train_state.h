@@ -30,7 +30,7 @@ struct PassWatch;
 
 /// Returns true if every training reports a metric of this name ("loss", "lr", "step", a
 /// hyper-parameter), so that no callback can publish it.
-bool is_own_figure(std::string_view name);
+bool is_training_metric(std::string_view name);
 
 /// Stop reason of a training that stops to return to a checkpoint.
 inline constexpr auto kDivergence = "divergence";
@@ -53,7 +53,7 @@ struct Requests {
   Scalars metrics;                // metrics published for the current moment
   std::vector<Picture> pictures;  // published pictures
   std::map<std::int64_t, std::pair<Moment, Scalars>> late;  // metrics of earlier moments, by step
-  bool figures = false, images = false;  // see ask_for_figures() and list_images()
+  bool detector_metrics = false, images = false;  // see request_metrics() and list_images()
   bool checkpoint = false, memory_checkpoint = false;
   std::string stop_reason;
   std::string failure;                        // error of TrainState::fail; empty = none
@@ -73,7 +73,7 @@ class TrainState {
   Position at;
   double previous_progress = 0;  // value of `at.progress` before the last step
   double lr = 0;                 // learning rate of the last step
-  StepFigures scalars;  // metrics of the last step: losses, their sum "loss", then the others
+  StepMetrics scalars;  // metrics of the last step: losses, their sum "loss", then the others
   /// Image ids of the last step by batch; see list_images().
   std::vector<std::vector<std::int64_t>> images;
   std::map<std::string, double> latest;  // last published values; NaN if not finite
@@ -117,9 +117,9 @@ class TrainState {
   /// Passes a picture to on_picture of the callbacks at the end of this step boundary.
   void publish_picture(Picture picture) const { requests_.pictures.push_back(std::move(picture)); }
 
-  /// Requests the detector's figures among the scalars of the next step. A request on one rank
+  /// Requests the detector's metrics among the scalars of the next step. A request on one rank
   /// suffices.
-  void ask_for_figures() const { requests_.figures = true; }
+  void request_metrics() const { requests_.detector_metrics = true; }
 
   /// Requests `images` in every step: the image ids of all ranks, ordered by the first batch of
   /// each rank, then the second of each rank. Call it on every rank, in before_train.

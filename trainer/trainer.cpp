@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
@@ -169,7 +168,9 @@ void Trainer::end_data(const std::string& signal, bool failed) {
 
 void Trainer::prepare() {
   data_ = plan_.start_data(state_.at.cursor);
-  check_schedule();
+  // If max_steps ends the run early, the schedule is not at fault.
+  if (plan_.train.max_steps == 0)
+    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
   training_step_.broadcast_initial_state();
 }
 
@@ -193,7 +194,7 @@ void Trainer::train() {
 
   boundary_.call("before_train", [&](Callback& c) { c.before_train(state_); });
   callbacks_.check_metrics();
-  if (!resumed_) callbacks_.trigger_at_start(state_);
+  if (!resumed_) callbacks_.trigger(state_, /*at_start=*/true);
   boundary_.process_requests();
   stop_if_diverged();
   bool epoch_begins = true, is_first = true;
@@ -238,12 +239,6 @@ bool Trainer::stop_at_signal() {
 
 void Trainer::stop_if_diverged() {
   if (has_diverged(state_.at, plan_.train)) state_.stop(kDivergence);
-}
-
-void Trainer::check_schedule() const {
-  // If max_steps ends the run early, the schedule is not at fault.
-  if (plan_.train.max_steps == 0)
-    plan_.schedule.check_warmup(plan_.train.epochs, data_->epoch_size(), plan_.images_per_step);
 }
 
 void Trainer::log_schedule() const {
@@ -314,7 +309,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   const StepProposal proposal = {
       .stop = state_.stop_reason(),
       .signal = StopSignals::number(),
-      .figures = state_.requests_.figures,
+      .detector_metrics = state_.requests_.detector_metrics,
       .checkpoint = boundary_.wants_checkpoint(),
       .data_place = batches.empty() ? 0 : place_of(next),
       .waited_s = state_.spent.data_s - waited_for_data_s_,
@@ -331,7 +326,7 @@ std::optional<std::vector<StepPlace>> Trainer::agree(const std::vector<Batch>& b
   waited_for_data_s_ = state_.spent.data_s;
   next.images = state_.at.images + agreed.images;
   state_.hyper.set_values(agreed.hyper);
-  state_.requests_.figures = agreed.figures;
+  state_.requests_.detector_metrics = agreed.detector_metrics;
   state_.images = std::move(agreed.ids);
   if (agreed.checkpoint) boundary_.save_for_others();
   if (const auto slow = stragglers_.add(agreed, cluster)) log_info("{}", *slow);
@@ -357,7 +352,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
       .seed = static_cast<std::uint64_t>(plan_.train.seed),
       .step = at.step,
       .progress = at.progress,
-      .metrics = std::exchange(state_.requests_.figures, false) ? &metrics : nullptr};
+      .metrics = std::exchange(state_.requests_.detector_metrics, false) ? &metrics : nullptr};
   const auto scale = at.loss_scale;
   memory_.before_step();
   auto end = [&] {
@@ -392,7 +387,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
   } else {
     reject_step(at,
                 {.info = info,
-                 .with_figures = info.metrics != nullptr,
+                 .with_metrics = info.metrics != nullptr,
                  .lr = state_.lr,
                  .loss_scale = scale,
                  .hyper = state_.hyper.changed(),
@@ -405,7 +400,7 @@ void Trainer::step(const std::vector<Batch>& batches, std::span<const StepPlace>
                 plan_.folder, plan_.train);
   }
   const auto add_scalar = [&](const std::string& name, double value) {
-    state_.scalars.push_back({name, value, FigureKind::last});
+    state_.scalars.push_back({name, value, MetricKind::last});
   };
   add_scalar("lr", state_.lr);
   for (const auto& [name, value] : state_.hyper.changed()) add_scalar(name, value);

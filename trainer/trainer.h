@@ -86,7 +86,6 @@ class Trainer {
   /// Returns the signal that any rank received; empty = none.
   std::string signal_of_all(bool failed);
   void end_data(const std::string& signal, bool failed);
-  void check_schedule() const;
   void log_schedule() const;
   void warn_skipped_samples() const;
   /// Returns the batches of a step and sets `at` to the position after them; empty if a signal

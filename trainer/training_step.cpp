@@ -19,7 +19,6 @@
 #include "millrace/trainer/cluster/share_values.h"
 #include "millrace/trainer/cluster/step_totals.h"
 #include "millrace/trainer/device_numbers.h"
-#include "millrace/trainer/step_numbers.h"
 #include "millrace/trainer/step_passes.h"
 
 namespace millrace {
@@ -194,14 +193,14 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
   passes.fill_times(end);
   const auto report = combine_reports(std::move(reports), moved);
 
-  const auto say = [&](std::string name, double value, FigureKind kind = FigureKind::mean) {
+  const auto add = [&](std::string name, double value, MetricKind kind = MetricKind::mean) {
     end.scalars.push_back({std::move(name), value, kind});
   };
   double whole = 0;
-  for (const auto& [name, loss] : report.losses) say(name, loss), whole += loss;
-  say("loss", whole);
-  if (scaled) say("loss_scale", factor, FigureKind::last);
-  for (const auto& [name, share] : metric_values(report.metrics)) say(name, share);
+  for (const auto& [name, loss] : report.losses) add(name, loss), whole += loss;
+  add("loss", whole);
+  if (scaled) add("loss_scale", factor, MetricKind::last);
+  for (const auto& [name, share] : metric_values(report.metrics)) add(name, share);
   for (const auto& [name, loss] : report.losses) {
     if (std::isfinite(loss)) continue;
     end.rejected =
@@ -212,7 +211,7 @@ StepEnd TrainingStep::take(const Groups& groups, double lr, LossScale& scale) {
 
   const auto done = device_decides ? optimizer_->outcome(report.measured)
                                    : optimizer_->apply(lr, report.measured);
-  say("gradient_norm", done.gradient_norm);
+  add("gradient_norm", done.gradient_norm);
   const bool searches = scaled && static_scale_ == 0;
   if (done.not_finite.empty()) {
     if (searches) scale.grow();

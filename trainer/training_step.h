@@ -26,11 +26,10 @@
 namespace millrace {
 
 class MicroBatches;
-class StepNumbers;
 class StepPasses;
 
 struct StepEnd {
-  StepFigures scalars;    // losses, their sum, gradient norm and requested metrics
+  StepMetrics scalars;    // losses, their sum, gradient norm and requested metrics
   std::string rejected;   // reason for which nothing was changed; empty = the step was taken
   bool overflow = false;  // true if rejected because of the loss scale, which has been lowered
   /// Seconds waiting for other ranks' gradients after the backward pass; on a GPU, the time of its

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <exception>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/base/process/stop_signals.h"
@@ -86,7 +85,7 @@ std::optional<DetectorScores> EvaluationRunner::take(const TrainState& state) {
   const auto part = std::exchange(part_, nullptr);
   if (!part) return scores;
   if (!part->join(*state.cluster, scores.has_value())) return std::nullopt;
-  return scored(*part, *state.cluster, files(state, of_));
+  return scored(*part, state);
 }
 
 void EvaluationRunner::cancel() {
@@ -109,8 +108,8 @@ void EvaluationRunner::detect_now(const TrainState& state, const Moment& of) {
   auto& model = are_trained() ? state.model : copy_of(state, of);
   const bool whole = evaluation->detect(model, data.start(share_of(cluster)));
   if (!evaluation->join(cluster, whole)) return;
-  begin(of, std::launch::async, [evaluation, &cluster, files = files(state, of)](const auto&) {
-    return std::optional(scored(*evaluation, cluster, files));
+  begin(of, std::launch::async, [this, evaluation, &state](const auto&) {
+    return std::optional(scored(*evaluation, state));
   });
 }
 
@@ -122,9 +121,8 @@ void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, b
   auto& model = takes_own_model ? state.model : copy_of(state, of);
   // In the background no rank waits for another: parts are joined when the scores are taken.
   const bool joins = waits || cluster.size() == 1;
-  auto detect =
-      [this, &model, &data, &state, &cluster, waits, joins, run = settings_.run,
-       files = files(state, of)](const auto& cancelled) mutable -> std::optional<DetectorScores> {
+  auto detect = [this, &model, &data, &state, &cluster, waits, joins, run = settings_.run](
+                    const auto& cancelled) mutable -> std::optional<DetectorScores> {
     run.watch = {.cancelled = cancelled, .leftovers = state.cancelled_flows.get()};
     if (waits) run.watch.report_progress = [&state] { state.report_progress(); };
     if (waits && state.is_chief)
@@ -132,8 +130,7 @@ void EvaluationRunner::detect_later(const TrainState& state, const Moment& of, b
     auto part = std::make_unique<DetectorEvaluation>(data.split, run);
     const bool whole = part->detect(model, data.start(share_of(cluster)));
     if (joins)
-      return part->join(cluster, whole) ? std::optional(scored(*part, cluster, files))
-                                        : std::nullopt;
+      return part->join(cluster, whole) ? std::optional(scored(*part, state)) : std::nullopt;
     part_ = std::move(part);
     return whole ? std::optional(DetectorScores()) : std::nullopt;
   };
@@ -154,22 +151,17 @@ NamedTensors EvaluationRunner::weights(const TrainState& state, const Moment& of
   return are_trained() ? saved.model : saved.callback_tensors[settings_.weights];
 }
 
-EvaluationRunner::Files EvaluationRunner::files(const TrainState& state, const Moment& of) const {
-  const fs::path name = fs::path(settings_.weights) / fmt::format("step-{:06}.json", of.step);
-  return {settings_.writes_results ? state.folder / "detections" / name : fs::path(),
-          state.folder / "scores" / name};
-}
-
-DetectorScores EvaluationRunner::scored(DetectorEvaluation& joined, const Cluster& cluster,
-                                        const Files& files) {
-  if (!cluster.is_chief()) return {};
+DetectorScores EvaluationRunner::scored(DetectorEvaluation& joined, const TrainState& state) const {
+  if (!state.is_chief) return {};
   auto scores = joined.scores();
-  if (!files.results.empty()) {
-    make_writable_folder(files.results.parent_path());
-    coco::write_detections(files.results, std::exchange(scores.detections, {}));
+  const auto name = fs::path(settings_.weights) / fmt::format("step-{:06}.json", of_.step);
+  const auto results = state.folder / "detections" / name, file = state.folder / "scores" / name;
+  if (settings_.run.keep_detections) {
+    make_writable_folder(results.parent_path());
+    coco::write_detections(results, std::exchange(scores.detections, {}));
   }
-  make_writable_folder(files.scores.parent_path());
-  write_file_atomically(files.scores, json_of(scores).dump() + "\n");
+  make_writable_folder(file.parent_path());
+  write_file_atomically(file, json_of(scores).dump() + "\n");
   return scores;
 }
 

@@ -27,7 +27,6 @@ struct EvaluationSettings {
   EvaluationRun run;
   EvaluationMode mode = EvaluationMode::waiting;
   std::string weights;  // name of the callback that keeps the weights; empty = the trained ones
-  bool writes_results = true;  // true = also write the detections as COCO results
 };
 
 /// Runs at most one evaluation at a time. Each rank detects in its share and rank 0 scores all.
@@ -60,10 +59,6 @@ class EvaluationRunner {
   static std::filesystem::path checkpoint(const TrainState& state, const Moment& of);
 
  private:
-  struct Files {
-    std::filesystem::path results;  // results file; empty = the detections are not written
-    std::filesystem::path scores;
-  };
   /// Calls `cancelled` often and returns nullopt when it returns true.
   using Work = std::function<std::optional<DetectorScores>(const std::function<bool()>& cancelled)>;
 
@@ -73,12 +68,11 @@ class EvaluationRunner {
   void begin(const Moment& of, std::launch how, Work work);
   Detector& copy_of(const TrainState& state, const Moment& of);
   NamedTensors weights(const TrainState& state, const Moment& of) const;
-  Files files(const TrainState& state, const Moment& of) const;
   bool are_trained() const { return settings_.weights.empty(); }
 
-  /// Writes the joined scores to `files` and returns them; empty except on rank 0.
-  static DetectorScores scored(DetectorEvaluation& joined, const Cluster& cluster,
-                               const Files& files);
+  /// Writes the joined scores of `of_`, and the detections if they are kept, and returns the
+  /// scores; empty except on rank 0.
+  DetectorScores scored(DetectorEvaluation& joined, const TrainState& state) const;
 
   EvaluationSettings settings_;
   std::unique_ptr<Detector> copy_;

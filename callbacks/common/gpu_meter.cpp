@@ -15,30 +15,18 @@ struct Memory {
   unsigned long long total = 0, free = 0, used = 0;  // bytes
 };
 
-}  // namespace
-
 /// Functions of the library; all of them or none are loaded.
-struct GpuMeter::Library {
+struct Library {
   void* handle = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   Status (*init)() = nullptr;
-  Status (*shutdown)() = nullptr;
   Status (*count)(unsigned int*) = nullptr;
   Status (*device)(unsigned int, Device*) = nullptr;
   Status (*utilization)(Device, Utilization*) = nullptr;
   Status (*memory)(Device, Memory*) = nullptr;
-  bool works = false;
-
-  Library() {
-    works = handle && find(init, "nvmlInit_v2") && find(shutdown, "nvmlShutdown") &&
-            find(count, "nvmlDeviceGetCount_v2") && find(device, "nvmlDeviceGetHandleByIndex_v2") &&
-            find(utilization, "nvmlDeviceGetUtilizationRates") &&
-            find(memory, "nvmlDeviceGetMemoryInfo") && init() == 0;
-  }
-  Library(const Library&) = delete;
-  ~Library() {
-    if (works) shutdown();
-    if (handle) ::dlclose(handle);
-  }
+  bool works = handle && find(init, "nvmlInit_v2") && find(count, "nvmlDeviceGetCount_v2") &&
+               find(device, "nvmlDeviceGetHandleByIndex_v2") &&
+               find(utilization, "nvmlDeviceGetUtilizationRates") &&
+               find(memory, "nvmlDeviceGetMemoryInfo") && init() == 0;
 
   template <class F>
   bool find(F& function, const char* name) const {
@@ -47,19 +35,19 @@ struct GpuMeter::Library {
   }
 };
 
-GpuMeter::GpuMeter() : library_(std::make_unique<Library>()) {}
-GpuMeter::~GpuMeter() = default;
+}  // namespace
 
-std::vector<GpuUse> GpuMeter::read() const {
+std::vector<GpuUse> gpu_use() {
+  static const Library library;
   std::vector<GpuUse> all;
   unsigned int count = 0;
-  if (!library_->works || library_->count(&count) != 0) return all;
+  if (!library.works || library.count(&count) != 0) return all;
   for (unsigned int i = 0; i < count; ++i) {
     Device device = nullptr;
     Utilization busy;
     Memory memory;
-    if (library_->device(i, &device) != 0 || library_->utilization(device, &busy) != 0 ||
-        library_->memory(device, &memory) != 0)
+    if (library.device(i, &device) != 0 || library.utilization(device, &busy) != 0 ||
+        library.memory(device, &memory) != 0)
       return {};
     all.push_back({busy.gpu / 100.0, static_cast<std::int64_t>(memory.used)});
   }

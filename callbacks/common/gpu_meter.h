@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace millrace {
@@ -12,19 +11,8 @@ struct GpuUse {
   std::int64_t memory_bytes = 0;  // memory used by all processes
 };
 
-/// Queries the driver's library libnvidia-ml.so.1, if it exists. For one thread at a time.
-class GpuMeter {
- public:
-  GpuMeter();
-  ~GpuMeter();
-
-  /// Returns the use by GPU, in the driver's order; empty if there is no driver or GPU, or a query
-  /// fails.
-  std::vector<GpuUse> read() const;
-
- private:
-  struct Library;
-  std::unique_ptr<Library> library_;
-};
+/// Returns the use by GPU, in the driver's order; empty if there is no driver or GPU, or a query
+/// fails. Loads the driver's library libnvidia-ml.so.1 for the rest of the process. Thread-safe.
+std::vector<GpuUse> gpu_use();
 
 }  // namespace millrace

@@ -36,13 +36,13 @@ std::string scores_text(const Scalars& scores) {
   return text;
 }
 
-std::string wait_text(const ProgressFigures& f) {
+std::string wait_text(const ProgressMetrics& f) {
   return fmt::format("data wait {:.0f}%", 100 * f.data_wait_share);
 }
 
 }  // namespace
 
-std::string progress_line(const ProgressFigures& f) {
+std::string progress_line(const ProgressMetrics& f) {
   const auto sum = sum_text(f.losses);
   return fmt::format(
       "epoch {:.2f}/{:.4g} step {}/{}  {} left{}{}{}  {:.1f} images/s  {}  lr {:.3g}", f.epoch,
@@ -50,7 +50,7 @@ std::string progress_line(const ProgressFigures& f) {
       parts_text(f.losses), f.images_per_s, wait_text(f), f.lr);
 }
 
-std::string progress_line(const ProgressFigures& f, int columns) {
+std::string progress_line(const ProgressMetrics& f, int columns) {
   constexpr int kLeastBar = 6, kMostBar = 24, kFrame = 2;  // characters
   constexpr double kMuchWait = 0.1;
   enum { epoch, bar, step, left, loss, parts, scores, speed, wait, lr };

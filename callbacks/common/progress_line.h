@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-struct ProgressFigures {
+struct ProgressMetrics {
   double epoch = 0, epochs = 0;  // epochs done, and their total
   std::int64_t step = 0, steps = 0;
   Scalars losses;  // losses, their sum first
@@ -21,11 +21,11 @@ struct ProgressFigures {
 
 /// Returns the line for a log: "epoch 2.27/12 step 345/1536  12:33 left  loss 0.812 (...)  12.3
 /// images/s  data wait 2%  lr 0.02".
-std::string progress_line(const ProgressFigures& figures);
+std::string progress_line(const ProgressMetrics& metrics);
 
 /// Returns the line for a terminal: "epoch 2.27/12  [=====>    ]  12:33 left  loss 0.812  mask AP
 /// 0.431  12.3 images/s", with more items if they fit into `columns`. The least important items are
 /// omitted first.
-std::string progress_line(const ProgressFigures& figures, int columns);
+std::string progress_line(const ProgressMetrics& metrics, int columns);
 
 }  // namespace millrace

@@ -14,7 +14,7 @@ void ScalarWriter::after_step(const TrainState& state) {
   for (const auto& [name, value, kind] : state.scalars) {
     if (!std::isfinite(value)) continue;  // skipped step, which bad_steps counts
     auto& window = window_[name];
-    if (kind == FigureKind::last) window = {};
+    if (kind == MetricKind::last) window = {};
     window.sum += value;
     window.count += 1;
   }

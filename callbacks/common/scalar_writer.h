@@ -19,7 +19,7 @@ struct ScalarWriterOptions {
   }
 };
 
-/// Appends the metrics of steps, summarized over windows of `every` (FigureKind), and the metrics
+/// Appends the metrics of steps, summarized over windows of `every` (MetricKind), and the metrics
 /// that callbacks publish, when they become known. Metrics that depend on the clock or the machine
 /// are named "time/..."; all others are the same in every run of a configuration.
 ///

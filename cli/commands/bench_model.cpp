@@ -50,7 +50,7 @@ struct Measurement {
   std::int64_t peak_rss_bytes = 0;
   std::optional<DeviceMemory> device;    // peak memory of the device
   std::vector<OpTime> kinds, operators;  // summed over all profiled steps
-  StepFigures first;  // losses of the first step, which identify weights and data
+  StepMetrics first;  // losses of the first step, which identify weights and data
 
   /// Returns the total number of steps: for warm-up, timed, and additional profiled ones.
   std::int64_t all_steps() const { return kWarmUp + (computes_on == at::kCPU ? 1 : 2) * steps; }

@@ -17,9 +17,9 @@
 #include "millrace/cli/replay/gradient_hooks.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/models/detector/restore.h"
+#include "millrace/trainer/failed_steps.h"
 #include "millrace/trainer/optimizer/hyper_parameters.h"
 #include "millrace/trainer/run/session.h"
-#include "millrace/trainer/step_record.h"
 #include "millrace/trainer/training_step.h"
 
 namespace millrace::cli {
@@ -106,7 +106,7 @@ int replay(const Recipe& recipe, const std::filesystem::path& folder) {
   const BadOperatorWatch watch(named_values(*model));
   Metrics metrics;
   auto info = record.info;
-  if (record.with_figures) info.metrics = &metrics;
+  if (record.with_metrics) info.metrics = &metrics;
   const auto end = step(record.batches, info, record.lr, scale);
 
   print_formatted("step {}: {}\n", record.info.step + 1,

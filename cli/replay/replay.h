@@ -9,7 +9,7 @@
 
 namespace millrace::cli {
 
-/// Repeats the step that `folder` records (millrace/trainer/step_record.h) on the CPU and prints
+/// Repeats the step that `folder` records (millrace/trainer/failed_steps.h) on the CPU and prints
 /// its losses, the tensors that are not finite, and the operator that produced the first such
 /// value. Returns kDone if all metrics equal the recorded ones, otherwise kFailed. Throws Error if
 /// the folder cannot be read or belongs to another model.

@@ -12,20 +12,20 @@
 namespace millrace {
 namespace {
 
-using testing::comes_to;
+using testing::wait_until;
 
 TEST(ChildProcess, ReportsExitCodeOrSignal) {
   for (const auto& [command, failure] : std::map<std::string, std::string>{
            {"true", ""}, {"exit 3", "exit code 3"}, {"kill -9 $$", "signal 9"}}) {
     ChildProcess child(command, {});
-    ASSERT_TRUE(comes_to([&] { return child.has_ended(); })) << command;
+    ASSERT_TRUE(wait_until([&] { return child.has_ended(); })) << command;
     EXPECT_EQ(child.failure(), failure) << command;
   }
 }
 
 TEST(ChildProcess, KeepsBeginningOfOutput) {
   ChildProcess child("echo out; echo err >&2; cat; yes | head -c 100000", {});
-  ASSERT_TRUE(comes_to([&] { return child.has_ended(); }));
+  ASSERT_TRUE(wait_until([&] { return child.has_ended(); }));
   const auto said = child.output();
   EXPECT_EQ(said.substr(0, 10), "out\nerr\ny\n") << "standard input must be empty";
   EXPECT_EQ(said.size(), std::size_t{64} << 10);
@@ -33,7 +33,7 @@ TEST(ChildProcess, KeepsBeginningOfOutput) {
 
 TEST(ChildProcess, PassesAddedEnvironmentVariables) {
   ChildProcess child("echo $MILLRACE_STEP $HOME", {"MILLRACE_STEP=7", "HOME=/nowhere"});
-  ASSERT_TRUE(comes_to([&] { return child.has_ended(); }));
+  ASSERT_TRUE(wait_until([&] { return child.has_ended(); }));
   EXPECT_EQ(child.output(), "7 /nowhere\n");
 }
 
@@ -49,11 +49,12 @@ TEST(ChildProcess, KillsProcessGroupThatIgnoresSigterm) {
   for (const std::string hint : {"", "trap '' TERM; "}) {
     const auto file = scratch.file("id", "");
     ChildProcess child(hint + "sleep 1000 & echo $! > '" + file.string() + "'; wait", {});
-    ASSERT_TRUE(comes_to([&] { return read_id(file) > 0; }));
+    ASSERT_TRUE(wait_until([&] { return read_id(file) > 0; }));
     child.end();
     EXPECT_TRUE(child.has_ended());
     EXPECT_NE(child.failure(), "");
-    EXPECT_TRUE(comes_to([&] { return ::kill(read_id(file), 0) != 0 && errno == ESRCH; })) << hint;
+    EXPECT_TRUE(wait_until([&] { return ::kill(read_id(file), 0) != 0 && errno == ESRCH; }))
+        << hint;
   }
 }
 

@@ -18,7 +18,7 @@ TEST(ProcessUsage, GrowsWithUse) {
   const std::vector<char> used(64 << 20, 1);
   EXPECT_GE(rss_bytes(), memory + (32 << 20));
   EXPECT_GE(peak_rss_bytes(), memory + (32 << 20));
-  EXPECT_TRUE(testing::comes_to([&] { return cpu_seconds() > cpu && process_age() > age; }));
+  EXPECT_TRUE(testing::wait_until([&] { return cpu_seconds() > cpu && process_age() > age; }));
 }
 
 TEST(FreeMemory, IsPositiveAndBelowTotal) {

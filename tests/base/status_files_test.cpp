@@ -87,7 +87,7 @@ TEST(ProcessIdentity, TreatsZombiesAsEnded) {
   ASSERT_EQ(::read(ends[0], &identity.start, sizeof identity.start), 8);
   EXPECT_EQ(is_running(identity), true);
   ::kill(child, SIGKILL);
-  EXPECT_TRUE(comes_to([&] { return is_running(identity) == false; })) << "a zombie";
+  EXPECT_TRUE(wait_until([&] { return is_running(identity) == false; })) << "a zombie";
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(is_running(identity), false);
   ::close(ends[0]);

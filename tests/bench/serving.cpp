@@ -2,7 +2,7 @@
 // x 800 x 1216 x 3 bytes with boxes from servers in other processes and prints one line of JSON.
 // `made` limits the rate of each server, `taken` that of each consumer, in batches/s; both run at
 // full speed by default. WAY is tcp, curve, ipc or shared; socket and checked measure the kernel's
-// part (serving/ways.h).
+// part (serving/transports.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -20,7 +20,7 @@
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_usage.h"
 #include "tests/bench/serving/batches.h"
-#include "tests/bench/serving/ways.h"
+#include "tests/bench/serving/transports.h"
 
 namespace {
 
@@ -40,9 +40,9 @@ double cpu_seconds_of(pid_t process) {
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-double cpu_seconds_of(const Way& way) {
+double cpu_seconds_of(const Transport& transport) {
   double sum = 0;
-  for (const auto server : way.servers()) sum += cpu_seconds_of(server);
+  for (const auto server : transport.servers()) sum += cpu_seconds_of(server);
   return sum;
 }
 
@@ -52,8 +52,8 @@ struct Had {
   std::vector<double> ms;  // from when a batch was ready until it arrived
 };
 
-Had read(Way& way, const Load& load, double seconds, std::barrier<>& in_step) {
-  const auto take = way.connect();
+Had read(Transport& transport, const Load& load, double seconds, std::barrier<>& in_step) {
+  const auto take = transport.connect();
   Had had;
   const Pace first(4 * load.taken);
   for (int k = 1; k <= kFirst; ++k) {
@@ -74,15 +74,16 @@ Had read(Way& way, const Load& load, double seconds, std::barrier<>& in_step) {
 }
 
 void measure(const Load& load, double seconds) {
-  const auto way = load.way == "socket" || load.way == "checked" ? open_bare_socket(load)
-                                                                 : open_data_servers(load);
+  const auto transport = load.transport == "socket" || load.transport == "checked"
+                             ? open_bare_socket(load)
+                             : open_data_servers(load);
   std::vector<Had> had(static_cast<std::size_t>(load.consumers));
   std::barrier in_step(load.consumers + 1);
   std::vector<std::jthread> threads;
   for (auto& each : had)
     threads.emplace_back([&] {
       try {
-        each = read(*way, load, seconds, in_step);
+        each = read(*transport, load, seconds, in_step);
       } catch (const std::exception& problem) {
         fmt::print(stderr, "bench_serving: {}\n", problem.what());
         std::_Exit(1);
@@ -90,10 +91,10 @@ void measure(const Load& load, double seconds) {
     });
   in_step.arrive_and_wait();
   const auto start = Clock::now();
-  const auto own = cpu_seconds(), theirs = cpu_seconds_of(*way);
+  const auto own = cpu_seconds(), theirs = cpu_seconds_of(*transport);
   in_step.arrive_and_wait();
   const auto wall = seconds_since(start);
-  const auto consumer = cpu_seconds() - own, server = cpu_seconds_of(*way) - theirs;
+  const auto consumer = cpu_seconds() - own, server = cpu_seconds_of(*transport) - theirs;
   threads.clear();
   Had all;
   for (const auto& each : had) {
@@ -106,7 +107,7 @@ void measure(const Load& load, double seconds) {
       "{{\"peer\": \"millrace\", \"transport\": \"{}\", \"value\": {:.1f}, \"unit\": \"MB/s\", "
       "\"batches\": {}, \"consumer_core_share\": {:.4f}, \"server_core_share\": {:.4f}, "
       "\"cpu_ms_per_batch\": {:.3f}, \"least_over_most\": {:.3f}, \"ms\": [{:.3f}]}}\n",
-      load.way, 1e-6 * static_cast<double>(all.bytes) / wall, all.batches, consumer / wall,
+      load.transport, 1e-6 * static_cast<double>(all.bytes) / wall, all.batches, consumer / wall,
       server / wall, 1e3 * (consumer + server) / static_cast<double>(all.batches),
       static_cast<double>(least.batches) / static_cast<double>(most.batches),
       fmt::join(all.ms, ", "));

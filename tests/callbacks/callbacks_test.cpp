@@ -173,7 +173,7 @@ TEST(CallbackList, ReportsCallbackWithInvalidState) {
 }
 
 TEST(ProgressLine, FitsTerminal) {
-  const ProgressFigures figures{.epoch = 2.25,
+  const ProgressMetrics figures{.epoch = 2.25,
                                 .epochs = 12,
                                 .step = 345,
                                 .steps = 1536,

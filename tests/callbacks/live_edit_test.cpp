@@ -15,17 +15,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// An edit of edit.toml: after `from` steps, the file contains `text`.
-struct Person {
+struct FileEdit {
   std::int64_t from;
   std::string text;
 };
 
-std::function<void(const TrainState&)> edits(const fs::path& run, std::vector<Person> people) {
+std::function<void(const TrainState&)> edit_file(const fs::path& run, std::vector<FileEdit> edits) {
   return [=](const TrainState& s) {
     const auto file = run / "edit.toml";
     std::string text;
-    for (const auto& person : people)
-      if (s.at.step >= person.from) text = person.text;
+    for (const auto& edit : edits)
+      if (s.at.step >= edit.from) text = edit.text;
     if (text.empty())
       fs::remove(file);
     else
@@ -33,12 +33,12 @@ std::function<void(const TrainState&)> edits(const fs::path& run, std::vector<Pe
   };
 }
 
-Training edited_training(const fs::path& folder, std::vector<Person> people) {
+Training edited_training(const fs::path& folder, std::vector<FileEdit> edits) {
   return {.folder = folder,
           .declared = {{"live_edit", "interval = '0 seconds'"},
                        {"log", "every = '1 steps'"},
                        {"checkpoint", "every = '4 steps'"}},
-          .before_step = edits(folder, std::move(people))};
+          .before_step = edit_file(folder, std::move(edits))};
 }
 
 /// Returns the values of a hyper-parameter by step, without steps that use the initial value.
@@ -71,13 +71,13 @@ TEST(LiveEdit, AppliesAndRecordsEdits) {
 
 TEST(LiveEdit, ResumesAfterKill) {
   const Scratch scratch;
-  const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 0.2"}};
-  ASSERT_EQ(edited_training(scratch / "whole", people).in_child(), 0);
-  const auto whole = essence(scratch / "whole");
+  const std::vector<FileEdit> edits = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 0.2"}};
+  ASSERT_EQ(edited_training(scratch / "whole", edits).in_child(), 0);
+  const auto whole = deterministic_results(scratch / "whole");
   for (std::int64_t victim = 0; victim < 15; ++victim) {
     const auto folder = scratch / ("killed-" + std::to_string(victim));
-    edited_training(folder, people).killed_after(victim);
-    EXPECT_EQ(essence(folder), whole) << victim;
+    edited_training(folder, edits).killed_after(victim);
+    EXPECT_EQ(deterministic_results(folder), whole) << victim;
     EXPECT_EQ(journal(folder).size(), 2U) << victim;
   }
 }
@@ -165,13 +165,13 @@ TEST(LiveEdit, ReportsLastEditsBeforeStep) {
 
 TEST(LiveEdit, ResumesAfterRevert) {
   const Scratch scratch;
-  const std::vector<Person> people = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 'withdraw'"}};
-  ASSERT_EQ(edited_training(scratch / "whole", people).in_child(), 0);
-  const auto whole = essence(scratch / "whole");
+  const std::vector<FileEdit> edits = {{1, "lr_factor = 0.5"}, {6, "lr_factor = 'withdraw'"}};
+  ASSERT_EQ(edited_training(scratch / "whole", edits).in_child(), 0);
+  const auto whole = deterministic_results(scratch / "whole");
   for (const std::int64_t victim : {3, 9, 11, 14}) {
     const auto folder = scratch / ("killed-" + std::to_string(victim));
-    edited_training(folder, people).killed_after(victim);
-    EXPECT_EQ(essence(folder), whole) << victim;
+    edited_training(folder, edits).killed_after(victim);
+    EXPECT_EQ(deterministic_results(folder), whole) << victim;
   }
 }
 

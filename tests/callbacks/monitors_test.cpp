@@ -167,7 +167,7 @@ TEST(ResourcesCallback, MeasuresHostMemory) {
     EXPECT_GE(line.at("time/memory_peak_mib"), line.at("time/memory_mib"));
     EXPECT_FALSE(line.contains("time/device_memory_peak_mib")) << "on the CPU";
   }
-  const auto gpus = GpuMeter().read();
+  const auto gpus = gpu_use();
   EXPECT_EQ(log.take().find("no NVIDIA GPU") != std::string::npos, gpus.empty());
   for (const auto& gpu : gpus) EXPECT_TRUE(gpu.busy >= 0 && gpu.busy <= 1);
 }
@@ -302,7 +302,7 @@ TEST(ReportCallback, WritesPageAfterEvaluation) {
         const auto page = scratch / "run" / "report.html";
         EXPECT_FALSE(s.at.step < 5 && std::filesystem::exists(page));
         if (s.at.step != 10) return;
-        EXPECT_TRUE(comes_to([&] { return std::filesystem::exists(page); }));
+        EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(page); }));
         was_there = report_of(scratch / "run")["scores"].is_object();
       }}();
   EXPECT_TRUE(was_there);

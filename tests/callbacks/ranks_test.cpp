@@ -28,7 +28,7 @@ void expect_same(const std::string& mine) { EXPECT_THAT(of_all(mine), Each(mine)
 
 /// Returns a training run on all ranks. Only rank 0 uses `folder`; the other ranks use a different
 /// folder.
-Training training(const fs::path& folder, const Declared& declared = kUsual) {
+Training training(const fs::path& folder, const Declared& declared = kDefaultCallbacks) {
   auto theirs = folder.parent_path() / "elsewhere";
   return {
       .folder = cluster->is_chief() ? folder : theirs, .declared = declared, .cluster = cluster};
@@ -204,7 +204,7 @@ TEST(Ranks, ComputeFiguresIfAnyRankRequests) {
   add(run, {.on_all_ranks = true,
             .before_step =
                 [](const TrainState& state) {
-                  if (is_last_rank() && state.at.step == 7) state.ask_for_figures();
+                  if (is_last_rank() && state.at.step == 7) state.request_metrics();
                 },
             .after_step =
                 [&](const TrainState& state) {
@@ -233,7 +233,7 @@ TEST(Ranks, ResumeFromCheckpointOfRank0) {
   expect_same(text(end));
   EXPECT_EQ(end.at.step, 15);
   if (cluster->is_chief()) {
-    EXPECT_EQ(essence(stopped.folder), essence(whole.folder));
+    EXPECT_EQ(deterministic_results(stopped.folder), deterministic_results(whole.folder));
   }
 }
 
@@ -253,7 +253,7 @@ struct Finding : LineDetector {
   }
 };
 
-std::string essence(const DetectorScores& scores, const fs::path& file) {
+std::string deterministic_results(const DetectorScores& scores, const fs::path& file) {
   coco::write_detections(file, scores.detections);
   return fmt::format("{} {} {} {} {}", scores.images, scores.found,
                      fmt::join(scores.boxes.stats, " "), fmt::join(scores.masks->stats, " "),
@@ -270,8 +270,8 @@ TEST(Ranks, MatchEvaluationOfOneProcess) {
     ASSERT_TRUE(together.has_value());
     if (!cluster->is_chief()) continue;
     EXPECT_EQ(together->images, images == 0 ? kEpochImages : images);
-    EXPECT_EQ(essence(*together, scratch / "together"),
-              essence(*evaluate_detector(model, data, run), scratch / "alone"));
+    EXPECT_EQ(deterministic_results(*together, scratch / "together"),
+              deterministic_results(*evaluate_detector(model, data, run), scratch / "alone"));
   }
 }
 

@@ -34,7 +34,8 @@ TEST(Resume, MatchesUninterruptedRunAfterKill) {
     done = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     ASSERT_LT(++kills, 200);
   }
-  EXPECT_TRUE(essence(killed.folder) == essence(whole.folder)) << "after " << kills << " kills";
+  EXPECT_TRUE(deterministic_results(killed.folder) == deterministic_results(whole.folder))
+      << "after " << kills << " kills";
 }
 
 TEST(Resume, MatchesUninterruptedRunAfterSignal) {
@@ -47,15 +48,16 @@ TEST(Resume, MatchesUninterruptedRunAfterSignal) {
   EXPECT_TRUE(end.signalled);
   EXPECT_EQ(newest_checkpoint(scratch / "stopped" / "checkpoints")->at.step, 7);
   Training{scratch / "stopped"}();
-  EXPECT_TRUE(essence(scratch / "stopped") == essence(scratch / "whole"));
+  EXPECT_TRUE(deterministic_results(scratch / "stopped") ==
+              deterministic_results(scratch / "whole"));
 }
 
 TEST(Resume, DoesNothingIfRunIsComplete) {
   const Scratch scratch;
   Training{scratch / "run"}();
-  const auto before = essence(scratch / "run");
+  const auto before = deterministic_results(scratch / "run");
   EXPECT_EQ(Training{scratch / "run"}().at.step, 15);
-  EXPECT_TRUE(essence(scratch / "run") == before);
+  EXPECT_TRUE(deterministic_results(scratch / "run") == before);
 }
 
 TEST(Resume, FallsBackFromDamagedCheckpoint) {
@@ -65,7 +67,7 @@ TEST(Resume, FallsBackFromDamagedCheckpoint) {
   write_file_atomically(
       fs::canonical(scratch / "run" / "checkpoints" / "latest") / "model.safetensors", "damaged");
   Training{scratch / "run"}();
-  EXPECT_TRUE(essence(scratch / "run") == essence(scratch / "whole"));
+  EXPECT_TRUE(deterministic_results(scratch / "run") == deterministic_results(scratch / "whole"));
 }
 
 std::vector<std::int64_t> saved_steps(const fs::path& run) {
@@ -125,7 +127,7 @@ const Declared kInMemory = {{"log", "every = '1 step'"},
 /// then kills the process.
 void killed_after_step_10(const TrainState& state) {
   if (state.at.step != 10) return;
-  comes_to([&] { return !saved_steps(state.folder).empty(); });
+  wait_until([&] { return !saved_steps(state.folder).empty(); });
   ::kill(::getpid(), SIGKILL);
 }
 
@@ -139,7 +141,7 @@ TEST(MemoryCheckpoints, LoseAtMostOneStep) {
   EXPECT_GE(newest_checkpoint_of(run.folder, Cluster::alone())->at.step, 9);
   run.before_step = {};
   EXPECT_EQ(run.in_child(), 0);
-  EXPECT_TRUE(essence(run.folder) == essence(scratch / "whole"));
+  EXPECT_TRUE(deterministic_results(run.folder) == deterministic_results(scratch / "whole"));
   EXPECT_FALSE(fs::exists(run.folder / "memory"));
 }
 
@@ -245,7 +247,7 @@ Training everything(const fs::path& folder, const Declared& declared = kAll) {
 /// Returns the results of a run: weights, momentum, metrics, averages, detections and the best
 /// checkpoints.
 std::string all_essence(const fs::path& run) {
-  auto text = essence(run);
+  auto text = deterministic_results(run);
   for (const auto* file :
        {"checkpoints/latest/callback.average_weights.safetensors",
         "checkpoints/best/model.safetensors", "checkpoints/best_average/model.safetensors",

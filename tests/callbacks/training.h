@@ -25,7 +25,7 @@ namespace millrace::testing {
 /// Pairs of a callback's name and its TOML table.
 using Declared = std::vector<std::pair<std::string, std::string>>;
 
-inline const Declared kUsual = {
+inline const Declared kDefaultCallbacks = {
     {"log", "every = '2 steps'"},        {"checkpoint", "every = '3 steps'\nkeep = 2"},
     {"evaluate", "every = '1 epoch'"},   {"figures", "every = '3 steps'"},
     {"keep_best", "metric = 'bbox/AP'"}, {"progress", ""}};
@@ -43,7 +43,7 @@ inline CallbackList made(const Declared& declared) {
 
 struct Training {
   std::filesystem::path folder;
-  Declared declared = kUsual;
+  Declared declared = kDefaultCallbacks;
   std::function<void(const TrainState&)> before_step = {};
   std::function<void(TrainPlan&)> adjust = {};
   std::function<std::unique_ptr<Detector>()> make_model = [] {
@@ -112,7 +112,7 @@ inline std::vector<nlohmann::json> metrics(const std::filesystem::path& run) {
 
 /// Returns the results that depend only on the configuration: weights, momentum and metrics without
 /// times.
-inline std::string essence(const std::filesystem::path& run) {
+inline std::string deterministic_results(const std::filesystem::path& run) {
   const auto latest = run / "checkpoints" / "latest";
   return read_file(latest / "model.safetensors") + read_file(latest / "optimizer.safetensors") +
          metrics_without_times(run / "metrics.jsonl");

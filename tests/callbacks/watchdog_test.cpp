@@ -15,7 +15,7 @@ using Time = Clock::time_point;
 
 /// Calls `watch` every second from `from` to `to`; returns the seconds at which it reported a
 /// stall.
-std::vector<int> seen_stalls(StallWatch& watch, const Activity::Now& now, int from, int to) {
+std::vector<int> reported_stalls(StallWatch& watch, const Activity::Now& now, int from, int to) {
   std::vector<int> seen;
   for (int s = from; s <= to; ++s)
     if (watch.sees(now, Time(seconds(s)))) seen.push_back(s);
@@ -26,19 +26,19 @@ Activity::Now moved_at(int second) { return {"step", "works", Time(), Time(secon
 
 TEST(StallWatch, ReportsStallOnceAndItsEnd) {
   StallWatch watch(seconds(10));
-  EXPECT_THAT(seen_stalls(watch, moved_at(100), 100, 150), ::testing::ElementsAre(110));
+  EXPECT_THAT(reported_stalls(watch, moved_at(100), 100, 150), ::testing::ElementsAre(110));
   EXPECT_FALSE(watch.ended(moved_at(100)));
   EXPECT_EQ(watch.ended(moved_at(151)), seconds(51));
   EXPECT_FALSE(watch.ended(moved_at(151)));
-  EXPECT_THAT(seen_stalls(watch, moved_at(151), 151, 170), ::testing::ElementsAre(161));
+  EXPECT_THAT(reported_stalls(watch, moved_at(151), 151, 170), ::testing::ElementsAre(161));
 }
 
 TEST(StallWatch, IgnoresStoppedProcess) {
   StallWatch watch(seconds(10));
-  EXPECT_THAT(seen_stalls(watch, moved_at(100), 100, 104), ::testing::IsEmpty());
+  EXPECT_THAT(reported_stalls(watch, moved_at(100), 100, 104), ::testing::IsEmpty());
   // The process did not run for an hour, for example because of SIGSTOP, a debugger or a suspended
   // machine.
-  EXPECT_THAT(seen_stalls(watch, moved_at(100), 3700, 3720), ::testing::ElementsAre(3710));
+  EXPECT_THAT(reported_stalls(watch, moved_at(100), 3700, 3720), ::testing::ElementsAre(3710));
 }
 
 TEST(StallWatch, ReportsNothingDuringProgress) {
@@ -75,7 +75,7 @@ TEST(Activity, KeepsStartTimeOnProgress) {
   Activity activity;
   activity.begin("step", "works");
   const auto begun = activity.now();
-  EXPECT_TRUE(comes_to([&] {
+  EXPECT_TRUE(wait_until([&] {
     activity.report_progress();
     return activity.now().last_progress > begun.last_progress;
   }));
@@ -89,7 +89,7 @@ TEST(WatchdogCallback, ReportsHangingCallback) {
            .declared = {{"watchdog", "after = '0.2 seconds'"}},
            .before_step = [&](const TrainState& s) {
              if (s.at.step == 4) {
-               EXPECT_TRUE(log.comes_to_say("rank 0: callback 'test' in before_step, for "));
+               EXPECT_TRUE(log.wait_for_text("rank 0: callback 'test' in before_step, for "));
              }
            }}();
   const auto text = log.take();
@@ -103,7 +103,7 @@ class LateFlow final : public DataFlow<Batch> {
   explicit LateFlow(const Log& log) : log_(log) {}
 
   bool is_ready(std::chrono::milliseconds) override {
-    return log_.comes_to_say("rank 0: callback 'evaluate' in trigger, for ");
+    return log_.wait_for_text("rank 0: callback 'evaluate' in trigger, for ");
   }
   std::optional<Delivery<Batch>> next() override { return flow_.next(); }
   std::int64_t epoch_size() const override { return flow_.epoch_size(); }
@@ -130,7 +130,7 @@ struct SlowDetector final : LineDetector {
   explicit SlowDetector(const Log& to_watch) : log(to_watch) {}
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     if (step.step == 4) {
-      EXPECT_TRUE(log.comes_to_say("takes step 5 with images "));
+      EXPECT_TRUE(log.wait_for_text("takes step 5 with images "));
     }
     return LineDetector::compute_losses(batch, step);
   }

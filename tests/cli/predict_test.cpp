@@ -65,7 +65,7 @@ TEST_F(Predict, ResumesToSameBytesAfterKill) {
   const auto out = in_folder("killed");
   for (const std::int64_t lines : {2, 9, 17}) {  // the first line belongs to no file
     const auto child = start(MILLRACE_TRAINER, into(out));
-    comes_to([&] { return lines_in(out / "predict.part") >= lines; });
+    wait_until([&] { return lines_in(out / "predict.part") >= lines; });
     ::kill(child, SIGKILL);
     EXPECT_EQ(finish(child).exit_code, -1);
     EXPECT_FALSE(fs::exists(out / "detections.json"));
@@ -116,7 +116,7 @@ TEST_F(Predict, MatchesEvalWithAnnotationIds) {
   // An image that is rotated by EXIF data, unlike its annotations.
   const auto turned_image = read_json(val_annotations_)["images"][0];
   const auto turned_file = data_ / "val2017" / turned_image["file_name"].get<std::string>();
-  write_text(turned_file, turned(read_text(turned_file), 3));
+  write_text(turned_file, with_orientation(read_text(turned_file), 3));
   const Words all = {"--set", "model.test.score_thresh=0"};
   successful(trainer(
       Words{"predict", weights, data_ / "val2017", "--out", out, "--gt", val_annotations_} + all));
@@ -195,7 +195,7 @@ TEST_F(Predict, StartsOverIfPhotosChange) {
   const auto weights = model(), folder = photos(12), out = in_folder("out");
   const Words command = {"predict", weights, folder, "--out", out};
   const auto child = start(MILLRACE_TRAINER, command);
-  comes_to([&] { return lines_in(out / "predict.part") >= 3; });
+  wait_until([&] { return lines_in(out / "predict.part") >= 3; });
   ::kill(child, SIGKILL);
   finish(child);
   fs::remove(folder / "0103.jpg");
@@ -215,7 +215,7 @@ TEST_F(Predict, ResumesBatchesToSameBytes) {
   const auto out = in_folder("b");
   const Words command = Words{"predict", weights, folder, "--out", out} + batches;
   const auto child = start(MILLRACE_TRAINER, command);
-  comes_to([&] { return lines_in(out / "predict.part") >= 4; });
+  wait_until([&] { return lines_in(out / "predict.part") >= 4; });
   ::kill(child, SIGKILL);
   finish(child);
   trainer(command);

@@ -44,7 +44,7 @@ TEST_F(Serve, ServesSameBatchesAsLocalFlow) {
 TEST_F(Serve, StopsCleanlyAtSignal) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const auto server = served();
-    ASSERT_TRUE(server->says("serving")) << server->log();
+    ASSERT_TRUE(server->wait_for_log("serving")) << server->log();
     EXPECT_TRUE(fs::is_socket(in_folder("socket")));
     EXPECT_EQ(server->end(signal), 0) << server->log();
     EXPECT_FALSE(fs::exists(in_folder("socket")));
@@ -60,14 +60,14 @@ TEST_F(Serve, RejectsExistingFileOrUsedSocket) {
   fs::remove(in_folder("socket"));
   {
     const auto first = served();
-    ASSERT_TRUE(first->says("serving")) << first->log();
+    ASSERT_TRUE(first->wait_for_log("serving")) << first->log();
     expect_error(trainer(command), 2, in_folder("socket").string());
     EXPECT_EQ(first->end(SIGKILL), -1);
   }
   EXPECT_TRUE(fs::is_socket(in_folder("socket"))) << "a killed server leaves its socket";
   fs::remove(in_folder("log"));
   const auto second = served();
-  EXPECT_TRUE(second->says("serving")) << second->log();
+  EXPECT_TRUE(second->wait_for_log("serving")) << second->log();
 }
 
 TEST_F(Serve, RejectsPublicEndpointWithoutKeys) {

@@ -9,8 +9,8 @@
 namespace millrace::testing {
 
 /// Waits until the log contains `text`; returns false after the deadline.
-inline bool comes_to_say(const fs::path& log, const std::string& text) {
-  return comes_to([&] { return read_text(log).find(text) != std::string::npos; });
+inline bool wait_for_text(const fs::path& log, const std::string& text) {
+  return wait_until([&] { return read_text(log).find(text) != std::string::npos; });
 }
 
 /// A server process that is killed by the destructor or ended by end().
@@ -33,7 +33,7 @@ class Served {
   }
 
   std::string log() const { return read_text(log_); }
-  bool says(const std::string& text) const { return comes_to_say(log_, text); }
+  bool wait_for_log(const std::string& text) const { return wait_for_text(log_, text); }
 
  private:
   pid_t child_ = 0;

@@ -29,15 +29,15 @@ class Status : public Trainer {
 
   /// Waits until the status satisfies the condition; last_ keeps the last status read.
   template <class Condition>
-  bool comes_to_be(Condition condition) {
-    return comes_to([&] {
+  bool wait_for_status(Condition condition) {
+    return wait_until([&] {
       if (!fs::exists(run_ / "record.json")) return false;
       last_ = status();
       return condition(last_);
     });
   }
-  bool comes_to_train() {
-    return comes_to_be([](const Json& status) {
+  bool wait_for_training() {
+    return wait_for_status([](const Json& status) {
       return status["state"] == "training" && status["ranks"][0]["status"]["step"] >= 2;
     });
   }
@@ -54,7 +54,7 @@ void expect_short_lines(const std::string& text) {
 
 TEST_F(Status, ReportsTrainingAndItsEnd) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   ASSERT_EQ(last_["ranks"].size(), 1);
   const auto& rank = last_["ranks"][0];
   EXPECT_EQ(rank["name"], "rank 0");
@@ -81,10 +81,10 @@ TEST_F(Status, ReportsTrainingAndItsEnd) {
 
 TEST_F(Status, ReportsEveryActiveRunInFolder) {
   Served first(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << first.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << first.log();
   Served second(train(), in_folder("log_2"));
   const auto other = in_folder("runs") / "maskrcnn-2";
-  ASSERT_TRUE(comes_to([&] { return fs::exists(other / "record.json"); })) << second.log();
+  ASSERT_TRUE(wait_until([&] { return fs::exists(other / "record.json"); })) << second.log();
   const auto seen = successful(trainer({"status", in_folder("runs"), "--json"})).json();
   EXPECT_EQ(seen["run"], other.string());
   EXPECT_EQ(seen["also_training"], Json::array({run_.string()}));
@@ -111,7 +111,7 @@ TEST_F(Status, ReportsDoneRun) {
 
 TEST_F(Status, ReportsLastStatusOfKilledRun) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   training.end(SIGKILL);
   const auto killed = status();
   EXPECT_EQ(killed["state"], "broken");
@@ -125,7 +125,7 @@ TEST_F(Status, ReportsLastStatusOfKilledRun) {
 
 TEST_F(Status, NamesSignalOfCrashedRun) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   training.end(SIGSEGV);
   EXPECT_THAT(status()["verdict"].get<std::string>(), EndsWith("; rank 0: SIGSEGV"));
 }
@@ -138,7 +138,7 @@ TEST_F(Status, NamesHangingStageAndImage) {
     ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
   }
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_be([](const Json& status) {
+  ASSERT_TRUE(wait_for_status([](const Json& status) {
     return status["verdict"].get<std::string>().find("'decode'") != std::string::npos;
   })) << last_
       << training.log();
@@ -153,14 +153,15 @@ TEST_F(Status, NamesHangingStageAndImage) {
 
 TEST_F(Status, ReportsSilentProcess) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   const pid_t process = last_["ranks"][0]["process"];
   ASSERT_EQ(::kill(process, SIGSTOP), 0);
-  ASSERT_TRUE(comes_to_be([](const Json& status) { return status["state"] == "silent"; })) << last_;
+  ASSERT_TRUE(wait_for_status([](const Json& status) { return status["state"] == "silent"; }))
+      << last_;
   EXPECT_THAT(last_["verdict"].get<std::string>(), StartsWith("rank 0 ("));
   expect_short_lines(text());
   ASSERT_EQ(::kill(process, SIGCONT), 0);
-  EXPECT_TRUE(comes_to_train()) << last_;
+  EXPECT_TRUE(wait_for_training()) << last_;
 }
 
 TEST_F(Status, ReportsDataServers) {
@@ -168,7 +169,7 @@ TEST_F(Status, ReportsDataServers) {
   Served server(serve(endpoint), in_folder("server_log"));
   Served training(train({"data.source=[\"" + endpoint + "\"]", "data.source_timeout='9 minutes'"}),
                   in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   EXPECT_GT(last_["ranks"][0]["status"]["received_bytes"], 0);
   EXPECT_EQ(last_["ranks"][0]["status"]["stages"][0]["stage"], endpoint);
   ASSERT_EQ(last_["servers"].size(), 1);
@@ -186,7 +187,7 @@ TEST_F(Status, ReportsDataServers) {
   EXPECT_THAT(stopped["verdict"].get<std::string>(), HasSubstr("; data server " + endpoint + ": "));
   ASSERT_EQ(::kill(process, SIGCONT), 0);
   server.end(SIGKILL);
-  EXPECT_TRUE(comes_to_be([&](const Json& status) {  // a dead server differs from a silent one
+  EXPECT_TRUE(wait_for_status([&](const Json& status) {  // a dead server differs from a silent one
     const auto& one = status["servers"][0];
     return one["answers"] == false && one["why"] != stopped["servers"][0]["why"];
   })) << last_;
@@ -195,7 +196,7 @@ TEST_F(Status, ReportsDataServers) {
 TEST_F(Status, ReportsDataServerByEndpoint) {
   const auto endpoint = "ipc://" + in_folder("socket").string();
   Served server(serve(endpoint), in_folder("server_log"));
-  ASSERT_TRUE(comes_to([&] { return fs::exists(in_folder("socket")); })) << server.log();
+  ASSERT_TRUE(wait_until([&] { return fs::exists(in_folder("socket")); })) << server.log();
   const auto answered = successful(trainer({"status", endpoint, "--json"})).json();
   EXPECT_EQ(answered["answers"], true) << answered;
   EXPECT_EQ(answered["status"]["consumers"], Json::array());
@@ -207,9 +208,9 @@ TEST_F(Status, ReportsDataServerByEndpoint) {
 
 TEST_F(Status, NamesErrorThatEndedTraining) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   fs::remove_all(data_ / "train2017");
-  ASSERT_TRUE(comes_to_be([](const Json& status) { return status["state"] == "broken"; }))
+  ASSERT_TRUE(wait_for_status([](const Json& status) { return status["state"] == "broken"; }))
       << last_ << training.log();
   EXPECT_THAT(last_["verdict"].get<std::string>(), HasSubstr("; rank 0: "));
   const auto file = read_json(run_ / "status" / "rank-0.json");
@@ -219,7 +220,7 @@ TEST_F(Status, NamesErrorThatEndedTraining) {
 
 TEST_F(Status, OpensNoSocket) {
   Served training(train(), in_folder("log"));
-  ASSERT_TRUE(comes_to_train()) << last_ << training.log();
+  ASSERT_TRUE(wait_for_training()) << last_ << training.log();
   const pid_t process = last_["ranks"][0]["process"];
   for (const auto& fd : fs::directory_iterator(fs::path("/proc") / std::to_string(process) / "fd"))
     EXPECT_THAT(fs::read_symlink(fd).string(), Not(StartsWith("socket:")));
@@ -266,7 +267,7 @@ TEST_F(RemoteStatus, IgnoresClockOfRemoteHost) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
       }
     });
-    ASSERT_TRUE(comes_to([&] { return fs::exists(run_ / "status" / "rank-0.json"); }));
+    ASSERT_TRUE(wait_until([&] { return fs::exists(run_ / "status" / "rank-0.json"); }));
     EXPECT_EQ(status()["state"], "training") << ahead_s;
   }
 }

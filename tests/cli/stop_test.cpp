@@ -43,7 +43,7 @@ class Stop : public Trainer {
   Outcome stopped(const Words& arguments, int signal, const std::function<bool()>& reached,
                   const fs::path& program = MILLRACE_TRAINER) const {
     const auto child = start(program, arguments);
-    comes_to([&] { return reached() || waitpid(child, nullptr, WNOHANG) != 0; });
+    wait_until([&] { return reached() || waitpid(child, nullptr, WNOHANG) != 0; });
     ::kill(child, signal);
     return finish(child);
   }
@@ -69,10 +69,10 @@ class Stop : public Trainer {
   }
 
   /// Waits until one step is done and the next step waits for images that never arrive.
-  bool comes_to_hang() const {
-    const bool stepped = comes_to([&] { return lines() >= 1; });
+  bool wait_for_hang() const {
+    const bool stepped = wait_until([&] { return lines() >= 1; });
     make_pipes("train2017");
-    return stepped && comes_to([&] { return is_pipe_read("train2017"); });
+    return stepped && wait_until([&] { return is_pipe_read("train2017"); });
   }
 
   void expect_saved(const Outcome& end, const std::string& what = "") const {
@@ -122,7 +122,7 @@ TEST_F(Stop, SavesStepDuringEvaluationOrPictures) {
 }
 
 TEST_F(Stop, SavesStepWhileWaitingForData) {
-  const auto end = stopped(command(), SIGTERM, [&] { return comes_to_hang(); });
+  const auto end = stopped(command(), SIGTERM, [&] { return wait_for_hang(); });
   expect_saved(end);
   EXPECT_THAT(end.err, ContainsRegex("trainer: SIGTERM: .*[0-9.]+ s "));
 }
@@ -270,9 +270,9 @@ TEST_F(Stop, ReportsFileSizeLimit) {
 
 TEST_F(Stop, DiesOnSecondSignal) {
   const auto child = start(MILLRACE_TRAINER, command());
-  ASSERT_TRUE(comes_to_hang());
+  ASSERT_TRUE(wait_for_hang());
   siginfo_t end{};
-  ASSERT_TRUE(comes_to([&] {  // two signals at the same time may be merged into one
+  ASSERT_TRUE(wait_until([&] {  // two signals at the same time may be merged into one
     ::kill(child, SIGTERM);
     return ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            end.si_pid == child;

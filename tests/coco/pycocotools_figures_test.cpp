@@ -138,7 +138,7 @@ TEST(PycocotoolsMetrics, MatchExactly) {
   ASSERT_EQ(answers.size(), cases.size());
   const std::map<std::string, IouType> ious = {
       {"bbox", IouType::box}, {"segm", IouType::mask}, {"boundary", IouType::boundary}};
-  int telling = 0;  // cases with some, but not all objects found
+  int informative_cases = 0;  // cases with some, but not all objects found
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const json &one = cases[i], &expected = answers[i];
     SCOPED_TRACE(one.dump());
@@ -156,10 +156,10 @@ TEST(PycocotoolsMetrics, MatchExactly) {
     if (expected.contains("stats")) {
       const auto stats = expected["stats"].get<std::vector<double>>();
       ASSERT_EQ(result.stats, stats);
-      telling += stats[8] > 0 && stats[8] < 1;
+      informative_cases += stats[8] > 0 && stats[8] < 1;
     }
   }
-  EXPECT_GT(telling, 50);
+  EXPECT_GT(informative_cases, 50);
 }
 
 }  // namespace

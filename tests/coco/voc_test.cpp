@@ -85,15 +85,15 @@ TEST(VocAp, MatchesIndependentImplementation) {
   const auto truth = read_dataset(gt);
   const auto result = evaluate_voc(*truth, read_detections(dt, truth.get()));
   ASSERT_EQ(result.classes.size(), expected.size());
-  int telling = 0;
+  int informative_cases = 0;
   for (std::size_t k = 0; k < expected.size(); ++k) {
     const auto& own = result.classes[k];
     EXPECT_EQ(own.category_id, expected[k][0].get<std::int64_t>());
     EXPECT_NEAR(own.ap, expected[k][1].get<double>(), kClose) << own.category_id;
     EXPECT_NEAR(own.ap_11, expected[k][2].get<double>(), kClose) << own.category_id;
-    telling += own.ap > 0 && own.ap < 1;
+    informative_cases += own.ap > 0 && own.ap < 1;
   }
-  EXPECT_GT(telling, 20);
+  EXPECT_GT(informative_cases, 20);
 }
 
 }  // namespace

@@ -58,8 +58,9 @@ const std::string in_memory = "{ type = 'cache' }, ";
 
 /// Returns the digests of the first batches; `made` is then the number of samples that were
 /// processed for them.
-std::vector<std::uint64_t> remade(const DataOptions& data, const std::vector<Config>& stages,
-                                  int count = 30) {
+std::vector<std::uint64_t> digests_counting_made(const DataOptions& data,
+                                                 const std::vector<Config>& stages,
+                                                 int count = 30) {
   made = 0;
   return digests(*train_flow(data, stages), count);
 }
@@ -75,16 +76,16 @@ struct Scene {
   Scene() {
     data.threads = 1;
     data.in_flight = 6;
-    expected = remade(data, cached(""));
+    expected = digests_counting_made(data, cached(""));
     EXPECT_GT(made, 60);
   }
   /// Expects changed data or stages to produce different bytes, and `images` images to be processed
   /// instead of read from the cache.
   void expect_made(int images, const DataOptions& changed,
                    const std::string& count = "{ type = 'count' }, ") const {
-    const auto own = remade(changed, cached("", count));
+    const auto own = digests_counting_made(changed, cached("", count));
     EXPECT_NE(own, expected);
-    EXPECT_EQ(remade(changed, cached(disk, count)), own);
+    EXPECT_EQ(digests_counting_made(changed, cached(disk, count)), own);
     EXPECT_EQ(made, images);
   }
   fs::path file() const {
@@ -96,25 +97,25 @@ struct Scene {
 
 TEST(CacheStage, ProcessesEachImageOnceInMemory) {
   Scene scene;
-  EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, cached(in_memory)), scene.expected);
   EXPECT_EQ(made, 12);
   for (const int threads : {2, 8}) {
     scene.data.threads = threads;
-    EXPECT_EQ(remade(scene.data, cached(in_memory)), scene.expected) << threads;
+    EXPECT_EQ(digests_counting_made(scene.data, cached(in_memory)), scene.expected) << threads;
   }
 }
 
 TEST(CacheStage, ProcessesEachImageOnceOnDisk) {
   Scene scene;
-  EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 12);
   for (const int threads : {1, 8}) {
     scene.data.threads = threads;
-    EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
+    EXPECT_EQ(digests_counting_made(scene.data, cached(scene.disk)), scene.expected);
     EXPECT_EQ(made, 0) << threads;
   }
   const auto written = cached(scene.disk, "{ type = 'count', shade = 0 }, ");
-  EXPECT_EQ(remade(scene.data, written), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, written), scene.expected);
   EXPECT_EQ(made, 0) << "an explicit default value is the same option";
 }
 
@@ -122,11 +123,11 @@ TEST(CacheStage, KeepsBytesOfRealPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   const Scratch scratch;
   const auto data = coco_mini();
-  const auto expected = remade(data, cached(""), 60);
-  EXPECT_EQ(remade(data, cached(in_memory), 60), expected);
+  const auto expected = digests_counting_made(data, cached(""), 60);
+  EXPECT_EQ(digests_counting_made(data, cached(in_memory), 60), expected);
   const auto disk = on_disk(scratch.path(), 1000);
-  EXPECT_EQ(remade(data, cached(disk), 60), expected);
-  EXPECT_EQ(remade(data, cached(disk), 60), expected);
+  EXPECT_EQ(digests_counting_made(data, cached(disk), 60), expected);
+  EXPECT_EQ(digests_counting_made(data, cached(disk), 60), expected);
   EXPECT_EQ(made, 0);
 }
 
@@ -140,13 +141,13 @@ TEST(CacheStage, AcceptsResizeWithoutRandomDraws) {
         cache + "{ type = 'flip' }, { type = 'group_by_aspect_ratio' }, { type = 'pad' } ]");
   };
   data.short_side = {20, 24};
-  EXPECT_THROW(remade(data, stages(in_memory)), ConfigError);
+  EXPECT_THROW(digests_counting_made(data, stages(in_memory)), ConfigError);
   data.short_side = {20};
   // The size of the cached pixels differs from the image's width and height.
-  const auto expected = remade(data, stages(""));
+  const auto expected = digests_counting_made(data, stages(""));
   const auto disk = on_disk(fs::path(data.root) / "cache");
   for (const auto& cache : {in_memory, disk, disk})
-    EXPECT_EQ(remade(data, stages(cache)), expected);
+    EXPECT_EQ(digests_counting_made(data, stages(cache)), expected);
 }
 
 TEST(CacheStage, SharesFileBetweenFlows) {
@@ -175,7 +176,7 @@ TEST(CacheStage, SharesFileBetweenProcesses) {
     waitpid(run, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_EQ(remade(scene.data, cached(scene.disk)), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, cached(scene.disk)), scene.expected);
   EXPECT_EQ(made, 0);
 }
 
@@ -188,12 +189,13 @@ TEST(CacheStage, DISABLED_OneOfSeveralProcesses) {
   TinyCoco data(1);
   data.root = root;
   data.threads = 1;
-  EXPECT_EQ(remade(data, cached(on_disk(fs::path(root) / "cache"))), remade(data, cached("")));
+  EXPECT_EQ(digests_counting_made(data, cached(on_disk(fs::path(root) / "cache"))),
+            digests_counting_made(data, cached("")));
 }
 
 TEST(CacheStage, StaysValidForUnrelatedOptions) {
   const Scene scene;
-  remade(scene.data, cached(scene.disk));
+  digests_counting_made(scene.data, cached(scene.disk));
   auto data = scene.data;
   data.source_timeout = {7};
   data.flip = 1;
@@ -206,7 +208,7 @@ TEST(CacheStage, StaysValidForUnrelatedOptions) {
 
 TEST(CacheStage, DetectsChangedStagesFilesAndAnnotations) {
   const Scene scene;
-  remade(scene.data, cached(scene.disk));
+  digests_counting_made(scene.data, cached(scene.disk));
   scene.expect_made(12, scene.data, "{ type = 'count', shade = 9 }, ");
 
   auto picture = picture_in(scene.files.image(3));
@@ -227,10 +229,10 @@ TEST(CacheStage, KeepsOnlyImagesThatFit) {
   data.threads = 1;
   data.in_flight = 6;
   const auto batches = 400;  // three epochs
-  const auto expected = remade(data, cached(""), batches);
+  const auto expected = digests_counting_made(data, cached(""), batches);
   const auto disk = on_disk(fs::path(data.root) / "cache", 1);
   for (const auto& cache : {std::string("{ type = 'cache', max_mb = 1 }, "), disk, disk}) {
-    EXPECT_EQ(remade(data, cached(cache), batches), expected);
+    EXPECT_EQ(digests_counting_made(data, cached(cache), batches), expected);
     EXPECT_GT(made, 399) << "not all fit";
     EXPECT_LT(made, 1100) << "but some do";
   }
@@ -238,7 +240,7 @@ TEST(CacheStage, KeepsOnlyImagesThatFit) {
 
 TEST(CacheStage, DetectsDamagedFile) {
   const Scene scene;
-  const auto run = [&] { return remade(scene.data, cached(scene.disk)); };
+  const auto run = [&] { return digests_counting_made(scene.data, cached(scene.disk)); };
   run();
   const auto whole = read_file(scene.file());
   // A flipped bit in a value: the image is processed and cached again.
@@ -264,7 +266,7 @@ TEST(CacheStage, ContinuesIfFolderIsUnwritable) {
   const Scene scene;
   for (const fs::path& folder : {scene.files.image(0), fs::path("/proc/cache")}) {
     Log log;
-    EXPECT_EQ(remade(scene.data, cached(on_disk(folder))), scene.expected);
+    EXPECT_EQ(digests_counting_made(scene.data, cached(on_disk(folder))), scene.expected);
     EXPECT_GT(made, 60);
     const auto text = log.take();
     EXPECT_THAT(text, AllOf(HasSubstr("test.toml:1:"), HasSubstr(folder.string())));
@@ -294,20 +296,20 @@ TEST(CacheStage, ContinuesIfDiskIsFull) {
   Log log;
   {
     const ShortFiles full(80'000);  // more than the size of the lock file
-    EXPECT_EQ(remade(scene.data, cached(disk)), scene.expected);
+    EXPECT_EQ(digests_counting_made(scene.data, cached(disk)), scene.expected);
   }
   const auto text = log.take();
   EXPECT_THAT(text, HasSubstr(scene.folder.string()));
   EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
-  EXPECT_EQ(remade(scene.data, cached(disk)), scene.expected);
-  EXPECT_EQ(remade(scene.data, cached(disk)), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, cached(disk)), scene.expected);
+  EXPECT_EQ(digests_counting_made(scene.data, cached(disk)), scene.expected);
   EXPECT_LT(made, 12) << "there is room again";
 }
 
 TEST(CacheStage, RejectsInvalidOptions) {
   const Scene scene;
   const auto complaint = [&](const std::string& cache) {
-    return message_of<ConfigError>([&] { remade(scene.data, cached(cache), 1); });
+    return message_of<ConfigError>([&] { digests_counting_made(scene.data, cached(cache), 1); });
   };
   EXPECT_THAT(complaint("{ type = 'cache', where = 'disk' }, "),
               AllOf(HasSubstr("test.toml:1:"), HasSubstr("folder is required")));

@@ -28,30 +28,30 @@ using namespace ::testing;
 using namespace testing;
 
 /// Counts wake-ups and waits for them.
-class Bell {
+class WakeUpCounter {
  public:
   WakeUp wake() {
     return [this] {
-      ++rung_;
-      rung_.notify_one();
+      ++count_;
+      count_.notify_one();
     };
   }
   /// Waits for one more wake-up than the number of earlier calls.
   void wait() {
-    for (int now = rung_; now <= heard_; now = rung_) rung_.wait(now);
-    ++heard_;
+    for (int now = count_; now <= waits_; now = count_) count_.wait(now);
+    ++waits_;
   }
-  int rung() const { return rung_; }
+  int count() const { return count_; }
 
  private:
-  std::atomic<int> rung_ = 0;
-  int heard_ = 0;
+  std::atomic<int> count_ = 0;
+  int waits_ = 0;
 };
 
 /// Waits for the next wake-up and takes its item.
 template <class T>
-Made<T> taken(Bell& bell, NumberedFlow<T>& flow) {
-  bell.wait();
+Made<T> taken(WakeUpCounter& wake_ups, NumberedFlow<T>& flow) {
+  wake_ups.wait();
   return std::move(*flow.take());
 }
 
@@ -90,11 +90,11 @@ TEST(NumberedFlow, MatchesFlowInAnyOrder) {
     const auto expected = first(*start_flow<Casts>(casts(size), kHow), 200);
     Rng rng{size};
     for (const int makers : {1, 3}) {
-      std::vector<std::unique_ptr<Bell>> bells;
+      std::vector<std::unique_ptr<WakeUpCounter>> wake_ups;
       std::vector<std::unique_ptr<NumberedFlow<Casts>>> flows;
       for (int i = 0; i < makers; ++i) {
-        bells.push_back(std::make_unique<Bell>());
-        flows.push_back(start_numbered_flow<Casts>(casts(size), kHow, bells.back()->wake()));
+        wake_ups.push_back(std::make_unique<WakeUpCounter>());
+        flows.push_back(start_numbered_flow<Casts>(casts(size), kHow, wake_ups.back()->wake()));
       }
       std::vector<std::vector<std::int64_t>> asked(flows.size());
       for (int i = 0; i < 400; ++i) {
@@ -105,7 +105,7 @@ TEST(NumberedFlow, MatchesFlowInAnyOrder) {
       for (std::size_t maker = 0; maker < flows.size(); ++maker) {
         // Items arrive in the order in which they were requested.
         for (const auto number : asked[maker]) {
-          const auto made = taken(*bells[maker], *flows[maker]);
+          const auto made = taken(*wake_ups[maker], *flows[maker]);
           ASSERT_TRUE(made.item);
           ASSERT_EQ(made.number, number);
           const auto& right = expected[static_cast<std::size_t>(number)];
@@ -119,7 +119,8 @@ TEST(NumberedFlow, MatchesFlowInAnyOrder) {
           }
         }
         EXPECT_FALSE(flows[maker]->take());
-        EXPECT_EQ(bells[maker]->rung(), std::ssize(asked[maker])) << "one wake-up for each item";
+        EXPECT_EQ(wake_ups[maker]->count(), std::ssize(asked[maker]))
+            << "one wake-up for each item";
       }
     }
   }
@@ -131,13 +132,13 @@ TEST(NumberedFlow, MakesOnlyRequestedItems) {
     ++read;
     return n;
   };
-  Bell bell;
+  WakeUpCounter wake_ups;
   const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
       from(Numbers{40}).map(reading).group(4).plan(),
-      {.epochs = 0, .partial = Partial::wrap, .threads = 2}, bell.wake());
+      {.epochs = 0, .partial = Partial::wrap, .threads = 2}, wake_ups.wake());
   EXPECT_FALSE(flow->take());
   flow->ask(3);
-  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(12, 13, 14, 15));
+  EXPECT_THAT(taken(wake_ups, *flow).item->value, ElementsAre(12, 13, 14, 15));
   EXPECT_EQ(read, 4);
   EXPECT_EQ(flow->epoch_size(), 40);
 }
@@ -148,22 +149,22 @@ TEST(NumberedFlow, ReportsFailureByNumber) {
     if (n == 9) throw std::out_of_range("too heavy");
     return n;
   };
-  Bell bell;
+  WakeUpCounter wake_ups;
   const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
       from(Numbers{12}).map("sieve", sieve).group(2).plan(),
-      {.epochs = 2, .threads = 2, .on_error = OnError::fail}, bell.wake());
+      {.epochs = 2, .threads = 2, .on_error = OnError::fail}, wake_ups.wake());
   for (const std::int64_t number : {2, 4, 3, 12, 0}) flow->ask(number);
   const auto failure = [&](std::int64_t number) {
-    const auto made = taken(bell, *flow);
+    const auto made = taken(wake_ups, *flow);
     EXPECT_EQ(made.number, number);
     EXPECT_FALSE(made.item);
     return [failure = made.failure] { std::rethrow_exception(failure); };
   };
   EXPECT_THAT(failure(2), ThrowsMessage<DataError>(HasSubstr("number 5: is broken")));
   EXPECT_THAT(failure(4), ThrowsMessage<Error>(HasSubstr("too heavy")));
-  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(6, 7));
+  EXPECT_THAT(taken(wake_ups, *flow).item->value, ElementsAre(6, 7));
   EXPECT_THAT(failure(12), ThrowsMessage<Error>(HasSubstr("item 12 ")));
-  EXPECT_THAT(taken(bell, *flow).item->value, ElementsAre(0, 1));
+  EXPECT_THAT(taken(wake_ups, *flow).item->value, ElementsAre(0, 1));
   EXPECT_THROW(flow->ask(-1), std::invalid_argument);
 }
 
@@ -175,15 +176,15 @@ TEST(NumberedFlow, KeepsInFlightWithinLimit) {
     most = std::max<long>(most, token.use_count() - 1);
     return copy;
   };
-  Bell bell;
+  WakeUpCounter wake_ups;
   const auto flow = start_numbered_flow<std::vector<std::shared_ptr<int>>>(
       from(Numbers{1000}).map(holding).group(3).plan(),
-      {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, bell.wake());
+      {.epochs = 0, .partial = Partial::wrap, .threads = 2, .in_flight = 9}, wake_ups.wake());
   for (std::int64_t number = 0; number < 300; ++number) flow->ask(number);
-  while (bell.rung() < 3) std::this_thread::yield();
-  EXPECT_EQ(bell.rung(), 3) << "three groups of three are ready; the other requests wait";
+  while (wake_ups.count() < 3) std::this_thread::yield();
+  EXPECT_EQ(wake_ups.count(), 3) << "three groups of three are ready; the other requests wait";
   for (int i = 0; i < 300; ++i) {
-    EXPECT_THAT(taken(bell, *flow).item->value, SizeIs(3));
+    EXPECT_THAT(taken(wake_ups, *flow).item->value, SizeIs(3));
   }
   EXPECT_LE(most, 9 + 3) << "plus one group held by the consumer";
 }
@@ -191,8 +192,8 @@ TEST(NumberedFlow, KeepsInFlightWithinLimit) {
 TEST(NumberedFlow, StopsDespitePendingRequests) {
   Rng rng{1};
   for (int i = 0; i < 100; ++i) {
-    Bell bell;
-    const auto flow = start_numbered_flow<Casts>(casts(4), kHow, bell.wake());
+    WakeUpCounter wake_ups;
+    const auto flow = start_numbered_flow<Casts>(casts(4), kHow, wake_ups.wake());
     for (auto asked = rng.below(60); asked > 0; --asked)
       flow->ask(static_cast<std::int64_t>(rng.below(300)));
     for (auto taken = rng.below(5); taken > 0; --taken) flow->take();
@@ -200,26 +201,26 @@ TEST(NumberedFlow, StopsDespitePendingRequests) {
 }
 
 TEST(NumberedFlow, StopsDuringSearchForFarNumber) {
-  Bell bell;
-  const auto flow = start_numbered_flow<Casts>(casts(4), kHow, bell.wake());
+  WakeUpCounter wake_ups;
+  const auto flow = start_numbered_flow<Casts>(casts(4), kHow, wake_ups.wake());
   flow->ask(2);
   flow->ask(std::int64_t{1} << 60);
   flow->ask(3);
-  EXPECT_EQ(taken(bell, *flow).number, 2);
+  EXPECT_EQ(taken(wake_ups, *flow).number, 2);
   EXPECT_FALSE(flow->take());
   EXPECT_EQ(flow->report().skipped_reasons.size(),
             static_cast<std::size_t>(flow->report().skipped));
 }
 
 TEST(NumberedFlow, AnswersAllRequestsUnderContention) {
-  Bell bell;
+  WakeUpCounter wake_ups;
   const auto flow = start_numbered_flow<std::vector<std::int64_t>>(
       from(Numbers{100}).group(1).plan(),
-      {.epochs = 0, .partial = Partial::wrap, .threads = 4, .in_flight = 1}, bell.wake());
+      {.epochs = 0, .partial = Partial::wrap, .threads = 4, .in_flight = 1}, wake_ups.wake());
   for (std::int64_t number = 0; number < 3000; ++number) {
     flow->ask(number);
     flow->ask(number + 1);
-    for (int i = 0; i < 2; ++i) EXPECT_EQ(taken(bell, *flow).number, number + i);
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(taken(wake_ups, *flow).number, number + i);
   }
 }
 
@@ -239,13 +240,13 @@ TEST(NumberedTrainFlow, MatchesTrainFlow) {
     else
       expected[k - 6] = digest(item.value);
   }
-  Bell bells[2];
+  WakeUpCounter wake_ups[2];
   std::unique_ptr<NumberedFlow<Batch>> flows[2];
   for (int i = 0; i < 2; ++i)
-    flows[i] = start_numbered_train_flow(options, {}, train, 1, share, start, bells[i].wake());
+    flows[i] = start_numbered_train_flow(options, {}, train, 1, share, start, wake_ups[i].wake());
   for (std::int64_t k = 23; k >= 0; --k) flows[k % 2]->ask(k);
   for (int i = 0; i < 24; ++i) {
-    const auto made = taken(bells[i % 2], *flows[i % 2]);
+    const auto made = taken(wake_ups[i % 2], *flows[i % 2]);
     EXPECT_EQ(digest(made.item->value), expected.at(made.number)) << made.number;
   }
 }

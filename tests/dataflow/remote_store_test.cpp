@@ -66,7 +66,7 @@ struct Stored {
         std::make_unique<ChildProcess>(fmt::format("exec {} tests/dataflow/{} '{}' '{}'", python(),
                                                    program, folder.string(), state.string()),
                                        std::vector<std::string>());
-    EXPECT_TRUE(comes_to([&] { return fs::exists(state / file) || child->has_ended(); }));
+    EXPECT_TRUE(wait_until([&] { return fs::exists(state / file) || child->has_ended(); }));
     EXPECT_FALSE(child->has_ended()) << child->output();
     return child;
   }
@@ -195,7 +195,7 @@ TEST(RemoteStore, PrefetchesRecords) {
   const auto before = store.requests().size();
   store.fail("slow 999 0 1");  // delays the first image, which the only thread waits for
   const auto flow = start_train_flow(data, {}, train, 1);
-  EXPECT_TRUE(comes_to([&] { return store.requests().size() >= before + 9; }));
+  EXPECT_TRUE(wait_until([&] { return store.requests().size() >= before + 9; }));
 }
 
 TEST(RemoteStore, IndexesRemoteShards) {
@@ -249,7 +249,7 @@ TEST(RemoteStore, RejectsEndlessHeaders) {
               }),
               HasSubstr("/records.bin: bytes 0 to 5999"));
   const auto taken = store.state / "header";
-  ASSERT_TRUE(comes_to([&] { return fs::exists(taken) && fs::file_size(taken) > 0; }));
+  ASSERT_TRUE(wait_until([&] { return fs::exists(taken) && fs::file_size(taken) > 0; }));
   std::ifstream lines(taken);
   for (std::int64_t bytes = 0; lines >> bytes;)
     EXPECT_LT(bytes, 16 << 20) << "the size of socket buffers, and a little more";
@@ -286,7 +286,7 @@ struct Redirected : Served {
         fmt::format("exec {} tests/dataflow/range_server.py '{}' '{}'", python(), folder.string(),
                     elsewhere.string()),
         std::vector<std::string>());
-    EXPECT_TRUE(comes_to([&] { return fs::exists(elsewhere / "port") || second->has_ended(); }));
+    EXPECT_TRUE(wait_until([&] { return fs::exists(elsewhere / "port") || second->has_ended(); }));
     redirect_to("http://127.0.0.1:" + read_file(elsewhere / "port"));
     fail("moved 999 0 999");
   }
@@ -362,7 +362,7 @@ http {{ access_log off; client_body_temp_path {0}/b; proxy_temp_path {0}/p; fast
 )",
       state, http, https, ::geteuid() == 0 ? " user root;" : "", store.folder.string());
   ChildProcess server(fmt::format("{} -c {}/conf -e {}/log", nginx, state, state), {});
-  ASSERT_TRUE(comes_to([&] {
+  ASSERT_TRUE(wait_until([&] {
     return server.has_ended() || shell(fmt::format("bash -c '</dev/tcp/127.0.0.1/{}'", https));
   }));
   ASSERT_FALSE(server.has_ended()) << server.output() << read_file(store.state / "log");

@@ -145,7 +145,7 @@ class Elastic : public Mpirun {
     while (std::chrono::steady_clock::now() < end) {
       // Usually waits for a new checkpoint first; sometimes ranks may still be starting.
       if (const auto before = saved(); below(4) > 0) {
-        ASSERT_TRUE(comes_to([&] { return saved() != before; })) << log();
+        ASSERT_TRUE(wait_until([&] { return saved() != before; })) << log();
       }
       ::usleep(static_cast<unsigned>(below(4'000'000)));
       const auto host = static_cast<int>(below(kTraining));
@@ -184,9 +184,9 @@ class Elastic : public Mpirun {
       const auto last = all.rfind(" ranks on ");
       return all.substr(last - 1, 1);
     };
-    ASSERT_TRUE(comes_to([&] { return last_ranks() == "4"; })) << log();
+    ASSERT_TRUE(wait_until([&] { return last_ranks() == "4"; })) << log();
     const auto before = saved();
-    ASSERT_TRUE(comes_to([&] { return saved() != before; })) << log();
+    ASSERT_TRUE(wait_until([&] { return saved() != before; })) << log();
     expect_undisturbed(launcher);
   }
 
@@ -210,15 +210,15 @@ TEST_F(Elastic, ResumesFromMemoryOfAnotherHost) {
   const auto launcher =
       launch({"callbacks.checkpoint.every='1000 steps'", "callbacks.checkpoint.at_start=true",
               "callbacks.memory_checkpoint.enabled=true"});
-  ASSERT_TRUE(comes_to([&] { return !saved().empty(); })) << log();
-  ASSERT_TRUE(comes_to([&] { return ledger("runs").size() >= 5; })) << log();
+  ASSERT_TRUE(wait_until([&] { return !saved().empty(); })) << log();
+  ASSERT_TRUE(wait_until([&] { return ledger("runs").size() >= 5; })) << log();
   turn_off(0);  // the host of rank 0
   const auto done = std::ssize(ledger("runs"));
-  ASSERT_TRUE(comes_to([&] { return resumed_step() >= 0; })) << log();
+  ASSERT_TRUE(wait_until([&] { return resumed_step() >= 0; })) << log();
   const auto resumed = resumed_step();
   EXPECT_GE(resumed, done - 2) << log();
   EXPECT_THAT(log(), ContainsRegex("memory[^\n]*rank [0-9]"));
-  ASSERT_TRUE(comes_to([&] { return std::ssize(ledger("runs")) >= resumed + 2; })) << log();
+  ASSERT_TRUE(wait_until([&] { return std::ssize(ledger("runs")) >= resumed + 2; })) << log();
   expect_undisturbed(launcher);
 }
 

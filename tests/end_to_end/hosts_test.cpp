@@ -30,7 +30,7 @@ TEST_F(ServedHosts, SendSameBytesAfterReconnecting) {
                                    in_folder("server.key"), "--allow", in_folder("trainer.pub")});
     servers.push_back(std::make_unique<Served>(hosts.on_host(host, command),
                                                in_folder("log-" + std::to_string(host))));
-    ASSERT_TRUE(servers.back()->says(endpoint)) << servers.back()->log();
+    ASSERT_TRUE(servers.back()->wait_for_log(endpoint)) << servers.back()->log();
   }
   const auto command =
       Words{MILLRACE_TRAINER} +
@@ -47,7 +47,7 @@ TEST_F(ServedHosts, SendSameBytesAfterReconnecting) {
   };
   // First both hosts are disconnected, as soon as batches arrive; then one at a time, so that the
   // other host serves the remaining batches.
-  ASSERT_TRUE(comes_to_say(in_folder("stderr"), Hosts::address(0)));
+  ASSERT_TRUE(wait_for_text(in_folder("stderr"), Hosts::address(0)));
   cut({0, 1}, 7);
   ::sleep(1);
   cut({0}, 7);
@@ -116,9 +116,9 @@ TEST_F(RanksOnTwoHosts, EndIfOneHostIsDisconnected) {
   if (!hosts.works()) GTEST_SKIP() << kNoHosts;
   const auto job = start_on(hosts, run("runs", {"train.rank_timeout='5 seconds'"}));
   const auto log = in_folder("stderr");
-  ASSERT_TRUE(comes_to_say(log, "first step")) << read_text(log);
+  ASSERT_TRUE(wait_for_text(log, "first step")) << read_text(log);
   hosts.link(1, false);
-  EXPECT_TRUE(comes_to_say(log, "train.rank_timeout")) << read_text(log);
+  EXPECT_TRUE(wait_for_text(log, "train.rank_timeout")) << read_text(log);
   EXPECT_THAT(line_with(read_text(log), "train.rank_timeout"),
               AllOf(HasSubstr(rank(1)), HasSubstr(" 5.0 s")))
       << read_text(log);

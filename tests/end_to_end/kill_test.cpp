@@ -24,7 +24,7 @@ class KilledRun : public Training {
 
   /// Returns the results that must not depend on when the process was killed: weights, momentum,
   /// metrics without times, detections.
-  static std::string essence(const fs::path& output) {
+  static std::string deterministic_results(const fs::path& output) {
     const auto run = last_checkpoint(output).parent_path().parent_path();
     return last_weights(output) + read_text(last_checkpoint(output) / "optimizer.safetensors") +
            read_text(run / "detections" / "step-000004.json") +
@@ -37,7 +37,7 @@ class KilledRun : public Training {
     const auto clock = [] { return std::chrono::steady_clock::now(); };
     const auto began = clock();
     const auto whole = successful(trainer(command(in_folder("whole"))));
-    const auto expected = essence(in_folder("whole"));
+    const auto expected = deterministic_results(in_folder("whole"));
     const auto all = std::chrono::duration_cast<std::chrono::microseconds>(clock() - began).count();
 
     std::mt19937_64 random(seed);
@@ -58,7 +58,8 @@ class KilledRun : public Training {
         ++kills;
         std::cout << " " << instant / 1000 << std::flush;
       }
-      ASSERT_TRUE(essence(output) == expected) << "run " << training << ", seed " << seed;
+      ASSERT_TRUE(deterministic_results(output) == expected)
+          << "run " << training << ", seed " << seed;
       fs::remove_all(output);
     }
     std::cout << " ms\n";

@@ -39,7 +39,7 @@ class SameBytes : public Mpirun {
 
   /// Returns the results that must not depend on the number of ranks: weights, momentum, metrics
   /// without times, detections.
-  static std::vector<std::string> essence(const fs::path& output) {
+  static std::vector<std::string> deterministic_results(const fs::path& output) {
     const auto checkpoint = last_checkpoint(output);
     const auto run = checkpoint.parent_path().parent_path();
     std::vector<std::string> all = {read_text(checkpoint / "model.safetensors"),
@@ -57,7 +57,7 @@ class SameBytes : public Mpirun {
     const auto output = in_folder(name);
     const auto own = command(recipe, ranks, output);
     successful(ranks == 1 ? trainer(own) : Mpirun::ranks(ranks, MILLRACE_TRAINER, own));
-    return essence(output);
+    return deterministic_results(output);
   }
 
   void expect_same(const Recipe& recipe, const std::vector<int>& numbers) const {

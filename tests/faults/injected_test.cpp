@@ -56,8 +56,8 @@ class LateRanks : public Mpirun {
   }
   /// Waits until the status reports an exchange with a late rank that satisfies `holds`.
   template <class Condition>
-  bool reports_late(Condition holds) {
-    return comes_to([&] {
+  bool wait_for_late_exchange(Condition holds) {
+    return wait_until([&] {
       if (!fs::exists(run_ / "status" / "rank-1.json")) return false;
       last_ = successful(trainer({"status", run_, "--events", "--json"})).json();
       for (const auto& one : last_["late"])
@@ -97,7 +97,7 @@ TEST_F(LateRanks, AreReportedWithTheirImage) {
     return one["goes_on"] == true && one["late_s"] > 0.5 &&
            one["doing"].get<std::string>().find("'decode'") != std::string::npos;
   };
-  ASSERT_TRUE(reports_late(waits)) << last_ << read_text(in_folder("log"));
+  ASSERT_TRUE(wait_for_late_exchange(waits)) << last_ << read_text(in_folder("log"));
   const auto late = found_["ranks"];
   ASSERT_EQ(late.size(), 1U) << found_;
   const auto step = found_["of"];
@@ -115,7 +115,7 @@ TEST_F(LateRanks, AreReportedWithTheirImage) {
     pipe << photo;
   }
   const auto came = [&](const Json& one) { return one["of"] == step && one["goes_on"] == false; };
-  ASSERT_TRUE(reports_late(came)) << last_ << read_text(in_folder("log"));
+  ASSERT_TRUE(wait_for_late_exchange(came)) << last_ << read_text(in_folder("log"));
   EXPECT_EQ(found_["ranks"], late);
   EXPECT_GT(found_["late_s"], 0.5);
   EXPECT_THAT(found_["doing"].get<std::string>(), HasSubstr(image.filename().string()));

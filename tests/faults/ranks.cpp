@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "millrace/base/log.h"
-#include "millrace/trainer/status/rank_events.h"
+#include "millrace/trainer/status/status_writer.h"
 #include "tests/callbacks/training.h"
 
 namespace millrace {

@@ -27,8 +27,8 @@ class RanksStatus : public Mpirun {
 
   /// Waits until the status satisfies the condition; last_ keeps the last status read.
   template <class Condition>
-  bool comes_to_be(Condition condition) {
-    return comes_to([&] {
+  bool wait_for_status(Condition condition) {
+    return wait_until([&] {
       if (!fs::exists(run_ / "record.json")) return false;
       last_ = successful(trainer({"status", run_, "--json"})).json();
       verdict_ = last_["verdict"];
@@ -50,7 +50,7 @@ TEST_F(RanksStatus, NamesStoppedRank) {
            last_["ranks"][1]["answers"] == true && last_["ranks"][1]["status"]["step"] >= 2 &&
            verdict_.find(rank(1)) == std::string::npos;
   };
-  ASSERT_TRUE(comes_to_be(trains)) << last_ << read_text(in_folder("log"));
+  ASSERT_TRUE(wait_for_status(trains)) << last_ << read_text(in_folder("log"));
   for (const auto& rank : last_["ranks"]) {
     EXPECT_EQ(rank["host"], host());
     EXPECT_GT(rank["status"]["sent_bytes"], 0);
@@ -59,7 +59,7 @@ TEST_F(RanksStatus, NamesStoppedRank) {
   const pid_t victim = last_["ranks"][1]["process"];
   ASSERT_EQ(::kill(victim, SIGSTOP), 0);
   std::string exchange;
-  ASSERT_TRUE(comes_to_be([&] {
+  ASSERT_TRUE(wait_for_status([&] {
     const auto& waits = last_["ranks"][0]["status"]["exchange"];
     if (!waits.is_object() || last_["ranks"][1]["answers"] != false) return false;
     exchange = waits["what"];
@@ -75,7 +75,7 @@ TEST_F(RanksStatus, NamesStoppedRank) {
   EXPECT_GT(last_["ranks"][1]["status"]["memory_bytes"], 0);
 
   ASSERT_EQ(::kill(victim, SIGCONT), 0);
-  EXPECT_TRUE(comes_to_be(trains)) << last_;
+  EXPECT_TRUE(wait_for_status(trains)) << last_;
   ::kill(mpirun, SIGUSR1);
   EXPECT_EQ(finish(mpirun).exit_code, 3) << read_text(in_folder("log"));
 }
@@ -83,13 +83,13 @@ TEST_F(RanksStatus, NamesStoppedRank) {
 // mpirun ends the other rank, which records the signal.
 TEST_F(RanksStatus, NamesCrashedRank) {
   const pid_t mpirun = train();
-  ASSERT_TRUE(comes_to_be([&] {
+  ASSERT_TRUE(wait_for_status([&] {
     return last_["state"] == "training" && last_["ranks"][1]["status"]["step"] >= 2;
   })) << last_
       << read_text(in_folder("log"));
   ::kill(last_["ranks"][1]["process"].get<pid_t>(), SIGSEGV);
   finish(mpirun);
-  EXPECT_TRUE(comes_to_be([&] { return last_["state"] == "broken"; })) << last_;
+  EXPECT_TRUE(wait_for_status([&] { return last_["state"] == "broken"; })) << last_;
   EXPECT_THAT(verdict_, AllOf(HasSubstr(rank(1)), HasSubstr("SIGSEGV"))) << last_;
 }
 
@@ -103,7 +103,7 @@ TEST_F(RanksStatus, NamesRankOthersWaitFor) {
   // With little prefetching; otherwise the other rank's only thread might also reach the image.
   const pid_t mpirun = train({"data.in_flight=4"});
   std::size_t late = 0;
-  ASSERT_TRUE(comes_to_be([&] {
+  ASSERT_TRUE(wait_for_status([&] {
     late = is_in(0, "data") ? 0 : 1;
     return is_in(late, "data") && is_in(1 - late, "exchange") &&
            verdict_.find(images.begin()->string()) != std::string::npos;
@@ -119,19 +119,19 @@ TEST_F(RanksStatus, NamesRankOthersWaitFor) {
 
 TEST_F(RanksStatus, NamesKilledRank) {
   const pid_t mpirun = train();
-  ASSERT_TRUE(comes_to_be([&] {
+  ASSERT_TRUE(wait_for_status([&] {
     return last_["state"] == "training" && last_["ranks"][1]["status"]["step"] >= 2;
   })) << last_
       << read_text(in_folder("log"));
   // mpirun is stopped first, since it would end the other rank.
   ASSERT_EQ(::kill(mpirun, SIGSTOP), 0);
   ::kill(last_["ranks"][1]["process"].get<pid_t>(), SIGKILL);
-  EXPECT_TRUE(comes_to_be([&] { return last_["ranks"][1]["answers"] == false; })) << last_;
+  EXPECT_TRUE(wait_for_status([&] { return last_["ranks"][1]["answers"] == false; })) << last_;
   EXPECT_EQ(last_["state"], "training");
   EXPECT_THAT(verdict_, AllOf(HasSubstr(rank(1)), Not(HasSubstr(rank(0)))));
   ASSERT_EQ(::kill(mpirun, SIGCONT), 0);
   finish(mpirun);
-  EXPECT_TRUE(comes_to_be([&] { return last_["state"] == "broken"; })) << last_;
+  EXPECT_TRUE(wait_for_status([&] { return last_["state"] == "broken"; })) << last_;
   EXPECT_THAT(verdict_, AllOf(HasSubstr(rank(1)), Not(HasSubstr(rank(0))))) << last_;
 }
 

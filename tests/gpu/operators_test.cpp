@@ -58,7 +58,7 @@ class Operators : public OnDevice {
     const auto expected = results(at::kCPU), found = results(device_), again = results(device_);
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
-      EXPECT_TRUE(same(again[i], found[i])) << "tensor " << i << " of the second run";
+      EXPECT_TRUE(tensors_equal(again[i], found[i])) << "tensor " << i << " of the second run";
       EXPECT_LE(error_of(found[i].cpu(), expected[i]), tolerance) << "tensor " << i;
     }
   }
@@ -140,7 +140,7 @@ TEST_F(Proposing, MatchesCpuForNanAndInfinity) {
   compare_all("odd");
   const auto none = proposals(at::full_like(logits_, kNan).to(device_), deltas_.to(device_),
                               anchors_.to(device_), levels_, {{500, 400}, {300, 520}}, {});
-  EXPECT_TRUE(same(none.counts.cpu(), longs({0, 0})));
+  EXPECT_TRUE(tensors_equal(none.counts.cpu(), longs({0, 0})));
   EXPECT_TRUE(none.boxes.eq(0).all().item<bool>());
 }
 
@@ -431,7 +431,7 @@ TEST_F(Tools, RecordsGraphOfSameMemory) {
   const auto graph = make()->recorded([&] { out.copy_(in * 2); });
   in.fill_(3);
   graph();
-  EXPECT_TRUE(same(out.cpu(), at::full({1000}, 6.F)));
+  EXPECT_TRUE(tensors_equal(out.cpu(), at::full({1000}, 6.F)));
 }
 
 TEST_F(Tools, KeepsValuesInSumOverOneDevice) {
@@ -439,7 +439,7 @@ TEST_F(Tools, KeepsValuesInSumOverOneDevice) {
   const auto before = values.clone();
   const auto library = make()->sum_alone(values);
   EXPECT_THAT(library, ::testing::HasSubstr(tested().on_cuda() ? "NCCL" : "nothing"));
-  EXPECT_TRUE(same(values, before));
+  EXPECT_TRUE(tensors_equal(values, before));
 }
 
 }  // namespace

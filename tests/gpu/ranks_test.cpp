@@ -98,7 +98,7 @@ TEST_F(OnRanks, SumsAsTreeLikeMpi) {
       here->wait();
       there->begin_sum(found, "test");
       there->wait();
-      EXPECT_TRUE(same(found.cpu(), expected)) << type << " " << count;
+      EXPECT_TRUE(tensors_equal(found.cpu(), expected)) << type << " " << count;
     }
 }
 
@@ -110,12 +110,12 @@ TEST_F(OnRanks, MatchesBatchNormOfAllImages) {
   ClusterSum sum(cluster_, device_.type());
   sum(own.dweight);
   sum(own.dbias);
-  EXPECT_TRUE(close(own.dweight.cpu(), alone.dweight, 1e-4));
-  EXPECT_TRUE(close(own.dbias.cpu(), alone.dbias, 1e-4));
-  EXPECT_TRUE(close(own.mean.cpu(), alone.mean, 1e-5));
-  EXPECT_TRUE(close(own.var.cpu(), alone.var, 1e-5));
-  EXPECT_TRUE(close(own.y.cpu(), alone.y.narrow(0, cluster_.rank(), 1), 1e-4));
-  EXPECT_TRUE(close(own.dx.cpu(), alone.dx.narrow(0, cluster_.rank(), 1), 1e-4));
+  EXPECT_TRUE(tensors_close(own.dweight.cpu(), alone.dweight, 1e-4));
+  EXPECT_TRUE(tensors_close(own.dbias.cpu(), alone.dbias, 1e-4));
+  EXPECT_TRUE(tensors_close(own.mean.cpu(), alone.mean, 1e-5));
+  EXPECT_TRUE(tensors_close(own.var.cpu(), alone.var, 1e-5));
+  EXPECT_TRUE(tensors_close(own.y.cpu(), alone.y.narrow(0, cluster_.rank(), 1), 1e-4));
+  EXPECT_TRUE(tensors_close(own.dx.cpu(), alone.dx.narrow(0, cluster_.rank(), 1), 1e-4));
 }
 
 std::vector<double> train(const Cluster& all, at::Device device) {

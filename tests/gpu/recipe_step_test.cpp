@@ -106,7 +106,7 @@ TEST_P(RecipeStep, MatchesCpuLossesAndGradients) {
     const auto again = step_on(device_, recipe, data.classes, batch, i);
     EXPECT_EQ(again.losses, found.losses);
     for (std::size_t k = 0; k < found.gradients.size(); ++k)
-      EXPECT_TRUE(same(again.gradients.at(k).second, found.gradients[k].second))
+      EXPECT_TRUE(tensors_equal(again.gradients.at(k).second, found.gradients[k].second))
           << found.gradients[k].first;
   }
   const auto middle = [](std::vector<double> errors) {

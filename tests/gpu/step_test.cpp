@@ -59,7 +59,7 @@ TEST_P(StepOnDevice, MatchesCpuLossesAndGradients) {
     EXPECT_NEAR(there.losses.at(name), loss, 1e-4 * std::max(1.0, std::abs(loss))) << name;
   ASSERT_EQ(there.gradients.size(), here.gradients.size());
   for (const auto& [name, gradient] : here.gradients)
-    EXPECT_TRUE(close(there.gradients.at(name), gradient, 1e-3)) << name;
+    EXPECT_TRUE(tensors_close(there.gradients.at(name), gradient, 1e-3)) << name;
 }
 
 TEST_P(StepOnDevice, RepeatsSameBytes) {
@@ -68,7 +68,7 @@ TEST_P(StepOnDevice, RepeatsSameBytes) {
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/true);
   EXPECT_EQ(first.losses, second.losses);
   for (const auto& [name, gradient] : first.gradients)
-    EXPECT_TRUE(same(second.gradients.at(name), gradient)) << name;
+    EXPECT_TRUE(tensors_equal(second.gradients.at(name), gradient)) << name;
 }
 
 TEST_P(StepOnDevice, ReturnsFiniteValuesInHalfPrecision) {

@@ -209,7 +209,7 @@ TEST_F(ElasticLaunch, EndsRanksIfKilled) {
   ::kill(launcher, SIGKILL);
   finish(launcher);
   for (const auto* rank : {"pid.0", "pid.3"})
-    EXPECT_TRUE(comes_to([&] { return ::kill(std::stoi(said(rank)), 0) != 0; })) << rank;
+    EXPECT_TRUE(wait_until([&] { return ::kill(std::stoi(said(rank)), 0) != 0; })) << rank;
 }
 
 TEST_F(ElasticLaunch, RejectsMissingHosts) {

@@ -55,7 +55,8 @@ class MicroBatches : public ::testing::TestWithParam<SmallKind> {
       for (const auto& [name, value] : actual.scalars)
         EXPECT_NEAR(value, expected.scalars.at(name), rounding * (1 + std::abs(value))) << name;
       for (std::size_t i = 0; i < actual.gradients.size(); ++i)
-        EXPECT_TRUE(close(actual.gradients[i].second, expected.gradients[i].second, rounding))
+        EXPECT_TRUE(
+            tensors_close(actual.gradients[i].second, expected.gradients[i].second, rounding))
             << actual.gradients[i].first;
     }
   }
@@ -117,16 +118,16 @@ TEST_P(MicroBatches, KeepParametersFrozenByRule) {
     const auto& [name, value] = after[i];
     moved += !value.equal(before[i].second);
     if (name.starts_with("backbone.")) {
-      EXPECT_TRUE(same(value, before[i].second)) << name;
+      EXPECT_TRUE(tensors_equal(value, before[i].second)) << name;
     }
   }
   EXPECT_GT(moved, 0U);
 }
 
 /// A detector that does not implement counts().
-class Silent final : public Detector {
+class WithoutCounts final : public Detector {
  public:
-  explicit Silent(Detector& known) : known_(known) {}
+  explicit WithoutCounts(Detector& known) : known_(known) {}
   LossSums compute_losses(const Batch& batch, const StepInfo& step) override {
     return known_.loss_sums(batch, step);
   }
@@ -145,10 +146,10 @@ TEST(KnownCounts, MatchCountingPassByteForByte) {
   for (const auto* norm : {"frozen_bn", "bn"}) {
     const auto model = small_detector("retinanet", "", norm),
                other = small_detector("retinanet", "", norm);
-    Silent silent(*other);
+    WithoutCounts without_counts(*other);
     const auto batches = parts_of(four_images(), 1);
     for (int repeat = 0; repeat < 3; ++repeat) {
-      const auto known = after_step(*model, batches), counted = after_step(silent, batches);
+      const auto known = after_step(*model, batches), counted = after_step(without_counts, batches);
       EXPECT_EQ(known.scalars, counted.scalars);
       expect_same(known.gradients, counted.gradients);
       expect_same(known.values, counted.values);

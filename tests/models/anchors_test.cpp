@@ -11,22 +11,23 @@ TEST(CellAnchors, KeepAreaAndRatioWhenExact) {
   const auto cells = cell_anchors({32, 64}, kRatios, AnchorRounding::exact, 4);
   const auto sides = (cells.slice(1, 2) - cells.slice(1, 0, 2));
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
-  EXPECT_TRUE(close(width * height, at::tensor({1024, 1024, 1024, 4096, 4096, 4096}), 1e-6));
-  EXPECT_TRUE(close(height / width, at::tensor({0.5, 1.0, 2.0, 0.5, 1.0, 2.0}), 1e-6));
-  EXPECT_TRUE(close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred on (0, 0)
+  EXPECT_TRUE(
+      tensors_close(width * height, at::tensor({1024, 1024, 1024, 4096, 4096, 4096}), 1e-6));
+  EXPECT_TRUE(tensors_close(height / width, at::tensor({0.5, 1.0, 2.0, 0.5, 1.0, 2.0}), 1e-6));
+  EXPECT_TRUE(tensors_close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred on (0, 0)
 }
 
 TEST(CellAnchors, MatchPyFasterRcnnWhenLegacy) {
   // The table of py-faster-rcnn's generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
-  EXPECT_TRUE(same(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
-                   boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
+  EXPECT_TRUE(tensors_equal(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
+                            boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
 }
 
 TEST(GridAnchors, AreOrderedByRowAndColumn) {
   const auto cells = boxes_of({-1, -2, 1, 2, -3, -4, 3, 4});
   const auto anchors = grid_anchors(cells, /*height=*/2, /*width=*/3, {10, 100}).view({2, 3, 2, 4});
-  EXPECT_TRUE(same(anchors[0][0], cells));
-  EXPECT_TRUE(same(anchors[1][2], cells + boxes_of({200, 10, 200, 10})));
+  EXPECT_TRUE(tensors_equal(anchors[0][0], cells));
+  EXPECT_TRUE(tensors_equal(anchors[1][2], cells + boxes_of({200, 10, 200, 10})));
 }
 
 TEST(AnchorGrids, HaveAllSizesOnOneMap) {
@@ -35,8 +36,8 @@ TEST(AnchorGrids, HaveAllSizesOnOneMap) {
   const auto grid = AnchorGrids(options, /*first_stride=*/16)({at::zeros({1, 8, 2, 3})}, {32, 48});
   EXPECT_EQ(grid.counts, std::vector<std::int64_t>{2 * 3 * 6});
   const auto cell = cell_anchors({32, 128}, {0.5, 1, 2}, AnchorRounding::exact, 16);
-  EXPECT_TRUE(same(grid.anchors, grid_anchors(cell, 2, 3, {16, 16})));
-  EXPECT_TRUE(same(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
+  EXPECT_TRUE(tensors_equal(grid.anchors, grid_anchors(cell, 2, 3, {16, 16})));
+  EXPECT_TRUE(tensors_equal(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
 }
 
 TEST(AnchorGrids, MatchTheirLevelsAfterManySizes) {
@@ -56,7 +57,7 @@ TEST(AnchorGrids, MatchTheirLevelsAfterManySizes) {
             h, w, {double(by_grid ? 64 / h : step), double(by_grid ? width / w : step)}));
       }
       const auto grid = grids(maps, {64, width});
-      EXPECT_TRUE(same(grid.anchors, at::cat(levels)));
+      EXPECT_TRUE(tensors_equal(grid.anchors, at::cat(levels)));
       ASSERT_EQ(grid.counts.size(), 5U);
       for (std::size_t level = 0; level < 5; ++level)
         EXPECT_EQ(grid.counts[level], levels[level].size(0));

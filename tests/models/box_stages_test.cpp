@@ -64,9 +64,9 @@ TEST_F(Cascade, AveragesProbabilitiesOfStages) {
   ASSERT_EQ(found.boxes.size(0), 4);
   for (std::int64_t d = 0; d < 4; ++d) {
     const auto label = found.labels[d].item<std::int64_t>();
-    EXPECT_TRUE(close(found.scores[d], expected[label], 1e-6));
-    EXPECT_TRUE(close(found.boxes[d], proposals[0], 1e-5) ||
-                close(found.boxes[d], proposals[1], 1e-5));
+    EXPECT_TRUE(tensors_close(found.scores[d], expected[label], 1e-6));
+    EXPECT_TRUE(tensors_close(found.boxes[d], proposals[0], 1e-5) ||
+                tensors_close(found.boxes[d], proposals[1], 1e-5));
   }
 }
 
@@ -107,7 +107,7 @@ TEST_F(Cascade, AveragesGradientsOfStages) {
     (losses[0].second + losses[1].second).backward();
     return features.maps[0].grad();
   };
-  EXPECT_TRUE(close(gradient(*stages_) * 3, gradient(alone), 1e-5));
+  EXPECT_TRUE(tensors_close(gradient(*stages_) * 3, gradient(alone), 1e-5));
 }
 
 TEST(RegionSamples, ContainForegroundFirst) {
@@ -117,17 +117,17 @@ TEST(RegionSamples, ContainForegroundFirst) {
   const auto boxes = boxes_of({50, 50, 60, 60, 0, 0, 10, 9, 1, 1, 3, 3});
   const auto valid = longs({1, 1, 1, 1, 1, 0}).to(at::kBool).view({2, 3});
   const auto candidates = match_regions(boxes.expand({2, 3, 4}), valid, truths, 0.5, 0);
-  EXPECT_TRUE(
-      same(candidates.matches.label, at::tensor({0, 1, 0, 1, 0, -1}, at::kChar).view({2, 3})));
+  EXPECT_TRUE(tensors_equal(candidates.matches.label,
+                            at::tensor({0, 1, 0, 1, 0, -1}, at::kChar).view({2, 3})));
   const auto regions = select_sampled(
       candidates,
       sample_candidates({{candidates.matches.label, 3, 3, [](std::size_t) { return Rng{1}; }}})[0]);
   const auto rows = longs({1, 0, 2, 0, 1});
-  EXPECT_TRUE(same(regions.rois.narrow(1, 1, 4), boxes.index_select(0, rows)));
-  EXPECT_TRUE(same(regions.rois.select(1, 0), at::tensor({0, 0, 0, 1, 1}, at::kFloat)));
-  EXPECT_TRUE(same(regions.truth, longs({0, 2})));
-  EXPECT_TRUE(same(regions.samples.foreground, longs({0, 3})));
-  EXPECT_TRUE(same(regions.samples.slots, longs({0, 1, 2, 3, 4})));
+  EXPECT_TRUE(tensors_equal(regions.rois.narrow(1, 1, 4), boxes.index_select(0, rows)));
+  EXPECT_TRUE(tensors_equal(regions.rois.select(1, 0), at::tensor({0, 0, 0, 1, 1}, at::kFloat)));
+  EXPECT_TRUE(tensors_equal(regions.truth, longs({0, 2})));
+  EXPECT_TRUE(tensors_equal(regions.samples.foreground, longs({0, 3})));
+  EXPECT_TRUE(tensors_equal(regions.samples.slots, longs({0, 1, 2, 3, 4})));
 }
 
 }  // namespace

@@ -10,13 +10,14 @@ TEST(BoxCoder, DecodesEncodedBoxes) {
   for (const double offset : {0.0, 1.0})
     for (const auto& weights : {std::array{1.0, 1.0, 1.0, 1.0}, std::array{10.0, 10.0, 5.0, 5.0}}) {
       const BoxCoder coder{.weights = weights, .offset = offset};
-      EXPECT_TRUE(close(coder.decode(proposals, coder.encode(proposals, boxes)), boxes, 1e-6));
+      EXPECT_TRUE(
+          tensors_close(coder.decode(proposals, coder.encode(proposals, boxes)), boxes, 1e-6));
     }
 }
 
 TEST(BoxCoder, ClampsLargeScales) {
   const auto boxes = BoxCoder{}.decode(boxes_of({0, 0, 16, 16}), boxes_of({0, 0, 50, 50}));
-  EXPECT_TRUE(close(boxes, boxes_of({-492, -492, 508, 508}), 1e-6));
+  EXPECT_TRUE(tensors_close(boxes, boxes_of({-492, -492, 508, 508}), 1e-6));
 }
 
 TEST(BoxCoder, MatchesNumericalGradientOfDecoding) {
@@ -32,7 +33,7 @@ TEST(BoxCoder, MatchesNumericalGradientOfDecoding) {
 
 TEST(BoxIou, IsZeroForEmptyBoxes) {
   const auto boxes = boxes_of({5, 5, 5, 5, 0, 0, 10, 10});
-  EXPECT_TRUE(same(box_iou(boxes, boxes), at::tensor({0.F, 0.F, 0.F, 1.F}).view({2, 2})));
+  EXPECT_TRUE(tensors_equal(box_iou(boxes, boxes), at::tensor({0.F, 0.F, 0.F, 1.F}).view({2, 2})));
   EXPECT_EQ(box_iou(boxes.slice(0, 0, 0), boxes).numel(), 0);
 }
 
@@ -47,8 +48,9 @@ TEST(BoxIou, GivesSameResultOnAnyThreads) {
 }
 
 TEST(ClipBoxes, KeepsBoxesInside) {
-  EXPECT_TRUE(same(clip_boxes(boxes_of({-5, -5, 50, 50, 2, 3, 4, 5}), /*height=*/20, /*width=*/30),
-                   boxes_of({0, 0, 30, 20, 2, 3, 4, 5})));
+  EXPECT_TRUE(
+      tensors_equal(clip_boxes(boxes_of({-5, -5, 50, 50, 2, 3, 4, 5}), /*height=*/20, /*width=*/30),
+                    boxes_of({0, 0, 30, 20, 2, 3, 4, 5})));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ std::vector<at::Tensor> buffers(const Detector& model) {
 }
 
 bool same_all(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return same(x, y); });
+  return std::ranges::equal(a, b, [](const auto& x, const auto& y) { return tensors_equal(x, y); });
 }
 
 TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
@@ -85,7 +85,7 @@ TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
   const auto second = measured();
   ASSERT_EQ(first.size(), second.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
-    EXPECT_TRUE(same(first[i].second, second[i].second)) << first[i].first;
+    EXPECT_TRUE(tensors_equal(first[i].second, second[i].second)) << first[i].first;
     EXPECT_TRUE(std::isfinite(first[i].second.item<double>())) << first[i].first;
   }
   model->losses(small_batch(), {.step = 3});
@@ -196,7 +196,7 @@ TEST(Views, TransformBoxesThereAndBack) {
   const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
   for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
     const auto there = apply_view(batch, view).images[1];
-    EXPECT_TRUE(close(
+    EXPECT_TRUE(tensors_close(
         out_of_view(into_view(boxes, batch.images[1], there, view), batch.images[1], there, view),
         boxes, 1e-6));
   }

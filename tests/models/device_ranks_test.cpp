@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 /// Metrics, values and momentum after three steps.
 struct Trained {
-  std::vector<StepFigures> scalars;
+  std::vector<StepMetrics> scalars;
   NamedTensors values;
 };
 
@@ -81,7 +81,7 @@ TEST(DeviceMicroBatches, ShareStatisticsAcrossRanks) {
              expected = train(Cluster::alone(), kind, "sync_bn", at::kCPU);
   expect_same_training(train(*cluster, kind, "sync_bn", kThere), found);
   for (std::size_t i = 0; i < expected.values.size(); ++i)
-    EXPECT_TRUE(close(found.values[i].second, expected.values[i].second, 1e-4))
+    EXPECT_TRUE(tensors_close(found.values[i].second, expected.values[i].second, 1e-4))
         << expected.values[i].first;
 }
 

@@ -15,6 +15,7 @@
 #include "millrace/trainer/training_step.h"
 #include "tests/models/other_device.h"
 #include "tests/models/small_batch.h"
+#include "tests/support/optimizer_step.h"
 
 namespace millrace::testing {
 namespace {
@@ -190,7 +191,7 @@ TEST(DeviceStep, DividesByLossScale) {
       value.mutable_grad() = at::tensor({4096.F, -1024.F, 512.F, 0.F}).to(device);
     };
     give(here, at::kCPU), give(there, kThere);
-    const auto done = here.step.optimizer().step(0.1, 1024);
+    const auto done = take_step(here.step.optimizer(), 0.1, 1024);
     auto& optimizer = there.step.optimizer();
     const auto measured = optimizer.measure(1024);
     optimizer.apply_unless(at::zeros({}).to(kThere), 0.1, measured);

@@ -71,7 +71,7 @@ TEST(Normalize, UploadsBatchOnceForAllParts) {
 }
 
 struct Trained {
-  std::vector<StepFigures> scalars;
+  std::vector<StepMetrics> scalars;
   std::vector<at::Tensor> values;
   std::vector<std::vector<DetectedObject>> found;
 };
@@ -146,7 +146,7 @@ TEST(MaskTargetsOnADevice, MatchCpu) {
   for (const auto kind : {MaskTarget::binary, MaskTarget::soft}) {
     const auto found = mask_targets(each, boxes.to(kOtherDevice), 28, kind, 100, 100);
     EXPECT_EQ(found.device().type(), kOtherDevice);
-    EXPECT_TRUE(same(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100)))
+    EXPECT_TRUE(tensors_equal(found.cpu(), mask_targets(each, boxes, 28, kind, 100, 100)))
         << value_name(kind);
   }
 }
@@ -166,7 +166,7 @@ TEST(Uploaded, CopiesTensorsOfAllTypes) {
   ASSERT_EQ(there.size(), values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(there[i].device().type(), kOtherDevice);
-    EXPECT_TRUE(same(there[i].cpu(), values[i])) << i;
+    EXPECT_TRUE(tensors_equal(there[i].cpu(), values[i])) << i;
   }
 }
 

@@ -86,8 +86,8 @@ at::Tensor focal_by_definition(const at::Tensor& logits, const at::Tensor& class
 TEST(FocalLoss, MatchesDefinition) {
   const auto logits = doubles({8, 3}, -6, 6, 1);
   for (const auto& options : {FocalOptions{}, FocalOptions{0.6, 0}, FocalOptions{0.1, 1.5}})
-    EXPECT_TRUE(close(focal_loss_sum(logits, some_classes(), options),
-                      focal_by_definition(logits, some_classes(), options), 1e-12));
+    EXPECT_TRUE(tensors_close(focal_loss_sum(logits, some_classes(), options),
+                              focal_by_definition(logits, some_classes(), options), 1e-12));
 }
 
 TEST(FocalLoss, MatchesDefinitionInFloat) {

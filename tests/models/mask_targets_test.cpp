@@ -62,7 +62,7 @@ TEST(SoftMaskTargets, MatchRoiAlignOfWholeBitmaps) {
   const auto rois = at::cat({star, shapes.boxes}, 1);
   const auto expected =
       roi_align({bitmaps.to(at::kFloat)}, rois, {}, {.height = 28, .width = 28, .aligned = false});
-  EXPECT_TRUE(close(shapes.targets(MaskTarget::soft), expected.squeeze(1), 1e-6));
+  EXPECT_TRUE(tensors_close(shapes.targets(MaskTarget::soft), expected.squeeze(1), 1e-6));
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer keeps freed memory for a while.
@@ -95,7 +95,7 @@ TEST(MaskTargets, AreEmptyForInvalidRegions) {
   shapes.boxes.slice(0, 0, 1).fill_(kNan);
   shapes.boxes.slice(0, 1, 2).fill_(1e6);
   for (const auto kind : {MaskTarget::soft, MaskTarget::binary})
-    EXPECT_TRUE(same(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28})))
+    EXPECT_TRUE(tensors_equal(shapes.targets(kind).slice(0, 0, 2), at::zeros({2, 28, 28})))
         << value_name(kind);
 }
 

@@ -65,8 +65,8 @@ TEST(Match, MatchesFewBoxes) {
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& [truths, boxes, options, label] = cases[i];
     const auto matches = match(truths, boxes, options);
-    EXPECT_TRUE(same(matches.truth, at::zeros({boxes.size(0)}, at::kLong))) << i;
-    EXPECT_TRUE(same(matches.label, longs(label).to(at::kChar))) << i;
+    EXPECT_TRUE(tensors_equal(matches.truth, at::zeros({boxes.size(0)}, at::kLong))) << i;
+    EXPECT_TRUE(tensors_equal(matches.label, longs(label).to(at::kChar))) << i;
   }
 }
 
@@ -81,8 +81,8 @@ TEST(Match, MatchesFullOverlapTable) {
         const MatchOptions options{0.3, 0.7, low_quality, offset};
         const auto [truth, label] = match(truths, boxes, options);
         const auto expected = match_by_table(truths, boxes, options);
-        EXPECT_TRUE(same(truth, expected.truth)) << count;
-        EXPECT_TRUE(same(label, expected.label)) << count;
+        EXPECT_TRUE(tensors_equal(truth, expected.truth)) << count;
+        EXPECT_TRUE(tensors_equal(label, expected.label)) << count;
       }
 }
 
@@ -90,7 +90,7 @@ TEST(Match, LabelsNonFiniteBoxesAsBackground) {
   const auto boxes = boxes_of({kNan, 0, 10, 10, 0, 0, kInfinite, 10,  //
                                0, 0, 10, 10, 0, 0, 10, kNan});
   const auto [truth, label] = match(boxes.slice(0, 2, 3), boxes, {});
-  EXPECT_TRUE(same(label, at::tensor({0, 0, 1, 0}, at::kChar)));
+  EXPECT_TRUE(tensors_equal(label, at::tensor({0, 0, 1, 0}, at::kChar)));
 }
 
 TEST(Match, GivesSameResultOnAnyThreads) {
@@ -135,8 +135,8 @@ TEST(Match, MatchesEachImageOfBatch) {
       const auto first = begins[image].item<std::int64_t>(),
                  count = begins[image + 1].item<std::int64_t>() - first;
       const auto [truth, label] = match(truths.narrow(0, first, count), own[image], options);
-      EXPECT_TRUE(same(all.truth[image], count > 0 ? truth + first : truth));
-      EXPECT_TRUE(same(all.label[image], label));
+      EXPECT_TRUE(tensors_equal(all.truth[image], count > 0 ? truth + first : truth));
+      EXPECT_TRUE(tensors_equal(all.label[image], label));
     }
   }
   EXPECT_THROW(match(truths, begins, boxes.view({2, 1500, 4}), options), std::invalid_argument);

@@ -44,8 +44,8 @@ TEST(BatchedNms, MatchesDefinitionAtAnyThreshold) {
     for (const double offset : {0, 1})
       for (const bool one_group : {false, true}) {
         scene.groups = one_group ? at::zeros_like(scene.groups) : ManyBoxes{}.groups;
-        EXPECT_TRUE(
-            same(scene.kept(threshold, offset), scene.kept_by_definition(threshold, offset)))
+        EXPECT_TRUE(tensors_equal(scene.kept(threshold, offset),
+                                  scene.kept_by_definition(threshold, offset)))
             << threshold;
       }
 }

@@ -58,7 +58,7 @@ inline void expect_same_on_any_threads(const std::function<std::vector<at::Tenso
     at::set_num_threads(threads);
     const auto actual = work();
     for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_TRUE(same(actual[i], expected[i]))
+      EXPECT_TRUE(tensors_equal(actual[i], expected[i]))
           << "tensor " << i << " with " << threads << " threads";
   }
   at::set_num_threads(before);
@@ -82,7 +82,7 @@ inline void expect_gradient(const std::function<at::Tensor(const at::Tensor&)>& 
     };
     numeric.mutable_data_ptr<double>()[i] = (shifted(kStep) - shifted(-kStep)) / (2 * kStep);
   }
-  EXPECT_TRUE(close(input.grad(), numeric, 1e-7));
+  EXPECT_TRUE(tensors_close(input.grad(), numeric, 1e-7));
 }
 
 }  // namespace millrace::testing

@@ -71,7 +71,7 @@ TEST(Proposals, MatchDefinitionByteForByte) {
     for (std::int64_t image = 0; image < 3; ++image) {
       const auto& ours = all[static_cast<std::size_t>(image)];
       EXPECT_GT(ours.size(0), 10);
-      EXPECT_TRUE(same(ours, by_definition(scene, image, cases[i])))
+      EXPECT_TRUE(tensors_equal(ours, by_definition(scene, image, cases[i])))
           << "case " << i << ", image " << image;
     }
   }
@@ -84,7 +84,7 @@ TEST(Proposals, DoNotDependOnOtherImages) {
   scene.deltas = scene.deltas.roll({1}, {0});
   std::ranges::rotate(scene.sizes, scene.sizes.begin() + 2);
   const auto moved = scene.proposals({});
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(moved[(i + 1) % 3], all[i]));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(tensors_equal(moved[(i + 1) % 3], all[i]));
 }
 
 TEST(Proposals, GiveSameResultOnAnyThreads) {
@@ -109,7 +109,8 @@ TEST(Proposals, SkipNonFiniteBoxes) {
 TEST(Proposals, AreEmptyWithoutFiniteValues) {
   Scene scene;
   const auto expect_none = [&] {
-    for (const auto& boxes : scene.proposals({})) EXPECT_TRUE(same(boxes, at::zeros({0, 4})));
+    for (const auto& boxes : scene.proposals({}))
+      EXPECT_TRUE(tensors_equal(boxes, at::zeros({0, 4})));
   };
   const auto logits = scene.logits;
   scene.logits = at::full_like(logits, kNan);
@@ -142,7 +143,7 @@ TEST(Proposals, ReadNarrowTypesAsFloat) {
     return scene.proposals({});
   };
   const auto narrow = as(at::kBFloat16), wide = as(at::kFloat);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same(narrow[i], wide[i]));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(tensors_equal(narrow[i], wide[i]));
 }
 
 TEST(Proposals, RejectShapeMismatch) {

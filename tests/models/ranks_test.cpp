@@ -40,7 +40,7 @@ struct Case {
 
 /// Trains with this rank's share of the four images and returns the metrics by step. With four
 /// ranks, one has no objects.
-std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
+std::vector<StepMetrics> train(const Cluster& all, const Case& one, std::int64_t steps = kSteps) {
   at::set_num_threads(1);  // ranks share the cores
   const auto model = small_detector(one.kind, one.more, one.norm);
   TrainingStep step(*model, {}, one.optimizer, all);
@@ -50,7 +50,7 @@ std::vector<StepFigures> train(const Cluster& all, const Case& one, std::int64_t
   const auto own = whole.size() / one.parts / static_cast<std::size_t>(all.size());
   for (const auto& part : parts_of(whole, whole.size() / one.parts))
     batches.push_back(part_of(part, own * static_cast<std::size_t>(all.rank()), own));
-  std::vector<StepFigures> scalars;
+  std::vector<StepMetrics> scalars;
   LossScale scale;
   for (std::int64_t i = 0; i < steps; ++i) {
     Metrics metrics;
@@ -70,13 +70,13 @@ TEST(SyncBn, MatchesBatchNormOfAllImages) {
   ClusterSum sum(*cluster, at::kCPU);
   sum(own.dweight);
   sum(own.dbias);
-  EXPECT_TRUE(close(own.dweight, alone.dweight, 1e-5));
-  EXPECT_TRUE(close(own.dbias, alone.dbias, 1e-5));
-  EXPECT_TRUE(close(own.mean, alone.mean, 1e-6));
-  EXPECT_TRUE(close(own.var, alone.var, 1e-6));
+  EXPECT_TRUE(tensors_close(own.dweight, alone.dweight, 1e-5));
+  EXPECT_TRUE(tensors_close(own.dbias, alone.dbias, 1e-5));
+  EXPECT_TRUE(tensors_close(own.mean, alone.mean, 1e-6));
+  EXPECT_TRUE(tensors_close(own.var, alone.var, 1e-6));
   if (!has_one) return;
-  EXPECT_TRUE(close(own.y, alone.y.narrow(0, cluster->rank(), 1), 1e-5));
-  EXPECT_TRUE(close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
+  EXPECT_TRUE(tensors_close(own.y, alone.y.narrow(0, cluster->rank(), 1), 1e-5));
+  EXPECT_TRUE(tensors_close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
 }
 
 class RanksTrain : public ::testing::TestWithParam<Case> {};

@@ -68,8 +68,8 @@ TEST(RoiAlign, AcceptsAnyMemoryFormat) {
   const auto rois = random_rois(9, 2, 10, 8);
   const auto output = roi_align({features}, rois, {}, {});
   EXPECT_TRUE(output.is_contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(
-      same(roi_align({features.contiguous(at::MemoryFormat::ChannelsLast)}, rois, {}, {}), output));
+  EXPECT_TRUE(tensors_equal(
+      roi_align({features.contiguous(at::MemoryFormat::ChannelsLast)}, rois, {}, {}), output));
 }
 
 TEST(RoiAlign, AcceptsGradientsOfAnyMemoryFormat) {
@@ -81,8 +81,8 @@ TEST(RoiAlign, AcceptsGradientsOfAnyMemoryFormat) {
     return map.grad();
   };
   const auto expected = of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
-  EXPECT_TRUE(same(of(gradient), expected));
-  EXPECT_TRUE(same(of(gradient.transpose(2, 3).contiguous().transpose(2, 3)), expected));
+  EXPECT_TRUE(tensors_equal(of(gradient), expected));
+  EXPECT_TRUE(tensors_equal(of(gradient.transpose(2, 3).contiguous().transpose(2, 3)), expected));
 }
 
 TEST(RoiAlign, MatchesEachMapAlone) {
@@ -102,8 +102,8 @@ TEST(RoiAlign, MatchesEachMapAlone) {
     const auto expected = roi_align({alone[level]}, rois.index_select(0, here), {},
                                     {.height = 3, .width = 5, .scale = scale});
     expected.backward(weights.index_select(0, here));
-    EXPECT_TRUE(same(output.index_select(0, here), expected));
-    EXPECT_TRUE(same(maps[level].grad(), alone[level].grad()));
+    EXPECT_TRUE(tensors_equal(output.index_select(0, here), expected));
+    EXPECT_TRUE(tensors_equal(maps[level].grad(), alone[level].grad()));
   }
 }
 
@@ -130,7 +130,7 @@ TEST(RoiAlign, SumsSharedGradientsOfAllUses) {
     const auto apart = gradients(false), shared = gradients(true);
     for (std::size_t i = 0; i < apart.size(); ++i) {
       EXPECT_EQ(shared[i].scalar_type(), type);
-      EXPECT_TRUE(close(shared[i], apart[i], type == at::kBFloat16 ? 1e-2 : 1e-6)) << i;
+      EXPECT_TRUE(tensors_close(shared[i], apart[i], type == at::kBFloat16 ? 1e-2 : 1e-6)) << i;
     }
   }
 }
@@ -143,14 +143,14 @@ TEST(RoiAlign, ResetsSharedGradientsEachBackwardPass) {
   loss.backward({}, /*retain_graph=*/true);
   const auto once = leaf.grad().clone();
   loss.backward();
-  EXPECT_TRUE(close(leaf.grad(), once * 2, 1e-6));
+  EXPECT_TRUE(tensors_close(leaf.grad(), once * 2, 1e-6));
 }
 
 TEST(RoiAlign, ReturnsZeroGradientForUnusedMaps) {
   const std::vector maps = {random_values({1, 4, 8, 8}, -1, 1, 1).requires_grad_(),
                             random_values({1, 4, 4, 4}, -1, 1, 2).requires_grad_()};
   roi_align(maps, at::zeros({0, 5}), {}, {}).sum().backward();
-  for (const auto& map : maps) EXPECT_TRUE(same(map.grad(), at::zeros_like(map)));
+  for (const auto& map : maps) EXPECT_TRUE(tensors_equal(map.grad(), at::zeros_like(map)));
 }
 
 TEST(RoiAlign, KeepsConstantsOfAnyShape) {
@@ -159,7 +159,8 @@ TEST(RoiAlign, KeepsConstantsOfAnyShape) {
     const auto rois = at::tensor({0, 0, 0, 4 * width, 4 * height}, at::kFloat).view({1, 5});
     for (const std::int64_t ratio : {0, 2}) {
       const auto output = roi_align({features}, rois, {}, {.scale = 0.25, .sampling_ratio = ratio});
-      EXPECT_TRUE(close(output, at::full({1, 65, 7, 7}, -1.5), 1e-4)) << height << " x " << width;
+      EXPECT_TRUE(tensors_close(output, at::full({1, 65, 7, 7}, -1.5), 1e-4))
+          << height << " x " << width;
     }
   }
 }
@@ -168,7 +169,8 @@ TEST(RoiAlign, ReadsNarrowMapsAsFloat) {
   const auto rois = random_rois(9, 2, 10, 8);
   const auto maps = random_values({2, 8, 10, 12}, -1, 1, 1).to(at::kBFloat16).requires_grad_();
   const auto output = roi_align({maps}, rois, {}, {});
-  EXPECT_TRUE(same(output, roi_align({maps.to(at::kFloat)}, rois, {}, {}).to(at::kBFloat16)));
+  EXPECT_TRUE(
+      tensors_equal(output, roi_align({maps.to(at::kFloat)}, rois, {}, {}).to(at::kBFloat16)));
   output.sum().backward();
   EXPECT_EQ(maps.grad().scalar_type(), at::kBFloat16);
 }
@@ -179,7 +181,7 @@ TEST(RoiAlign, ReturnsZerosForInvalidRegions) {
                                             50, 50, 60, 60, 4, 4, 2, 2})},
               1);
   const auto output = roi_align({at::full({1, 2, 8, 8}, 1.0)}, rois, {}, {.height = 2, .width = 2});
-  EXPECT_TRUE(same(output, at::zeros({4, 2, 2, 2})));
+  EXPECT_TRUE(tensors_equal(output, at::zeros({4, 2, 2, 2})));
 }
 
 TEST(RoiAlign, RejectsImageIndexOutOfRange) {

@@ -84,8 +84,8 @@ TEST_F(RpnLosses, MatchWholeMaps) {
   const auto output = rpn_(features_);
   EXPECT_FALSE(output.logits.requires_grad());
   const auto logits = dense("cls_logits", 1).squeeze(2), deltas = dense("bbox_pred", 4);
-  EXPECT_TRUE(close(output.logits, logits.detach(), 1e-5));
-  EXPECT_TRUE(close(output.deltas, deltas.detach(), 1e-5));
+  EXPECT_TRUE(tensors_close(output.logits, logits.detach(), 1e-5));
+  EXPECT_TRUE(tensors_close(output.deltas, deltas.detach(), 1e-5));
 
   const auto anchors = output.anchors.size(0);
   const auto samples = all(anchors);
@@ -105,11 +105,12 @@ TEST_F(RpnLosses, MatchWholeMaps) {
 
   const auto losses = means_of(rpn_.losses(features_, output, truths_, matches, samples, {}));
   ASSERT_EQ(losses.size(), 2U);
-  EXPECT_TRUE(close(losses[0].second.detach(), objectness.detach(), 1e-5));
-  EXPECT_TRUE(close(losses[1].second.detach(), box.detach(), 1e-5));
+  EXPECT_TRUE(tensors_close(losses[0].second.detach(), objectness.detach(), 1e-5));
+  EXPECT_TRUE(tensors_close(losses[1].second.detach(), box.detach(), 1e-5));
   const auto wanted = gradients(objectness + box),
              found = gradients(losses[0].second + losses[1].second);
-  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(close(found[i], wanted[i], 1e-4)) << i;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_TRUE(tensors_close(found[i], wanted[i], 1e-4)) << i;
 }
 
 TEST_F(RpnLosses, AreZeroWithoutAnchors) {

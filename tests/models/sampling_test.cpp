@@ -70,10 +70,12 @@ TEST(Sample, MatchesShuffleOfEachKind) {
     for (const std::int64_t count : {1, 64, 512, 10'000}) {
       Rng rng{static_cast<std::uint64_t>(count)};
       const auto [positive, negative] = sample(label, count, 0.5, rng);
-      EXPECT_TRUE(same(positive, by_definition((label == 1).nonzero().squeeze(1).contiguous(),
-                                               positive.numel(), rng)));
-      EXPECT_TRUE(same(negative, by_definition((label == 0).nonzero().squeeze(1).contiguous(),
-                                               negative.numel(), rng)));
+      EXPECT_TRUE(tensors_equal(
+          positive,
+          by_definition((label == 1).nonzero().squeeze(1).contiguous(), positive.numel(), rng)));
+      EXPECT_TRUE(tensors_equal(
+          negative,
+          by_definition((label == 0).nonzero().squeeze(1).contiguous(), negative.numel(), rng)));
     }
   }
 }
@@ -81,9 +83,9 @@ TEST(Sample, MatchesShuffleOfEachKind) {
 TEST(Sample, DependsOnlyOnStream) {
   const auto label = some_labels();
   const auto first = sample(label, 64, 0.25, Rng{7}), second = sample(label, 64, 0.25, Rng{7});
-  EXPECT_TRUE(same(first.positive, second.positive));
-  EXPECT_TRUE(same(first.negative, second.negative));
-  EXPECT_FALSE(same(first.negative, sample(label, 64, 0.25, Rng{8}).negative));
+  EXPECT_TRUE(tensors_equal(first.positive, second.positive));
+  EXPECT_TRUE(tensors_equal(first.negative, second.negative));
+  EXPECT_FALSE(tensors_equal(first.negative, sample(label, 64, 0.25, Rng{8}).negative));
 }
 
 TEST(Sample, IsUniform) {
@@ -99,8 +101,8 @@ TEST(Sample, IsUniform) {
 
 TEST(Sample, DrawsAllWhenFewerThanRequested) {
   const auto [positive, negative] = sample(at::tensor({1, 0, -1, 0}, at::kChar), 512, 0.25, Rng{1});
-  EXPECT_TRUE(same(positive, at::tensor({0}, at::kLong)));
-  EXPECT_TRUE(same(negative, at::tensor({1, 3}, at::kLong)));
+  EXPECT_TRUE(tensors_equal(positive, at::tensor({0}, at::kLong)));
+  EXPECT_TRUE(tensors_equal(negative, at::tensor({1, 3}, at::kLong)));
 }
 
 TEST(Sample, MatchesEachImageInSeveralBatches) {
@@ -120,8 +122,8 @@ TEST(Sample, MatchesEachImageInSeveralBatches) {
       const auto [positive, negative] = sample(labels[image].slice(0, 0, width), count, fraction,
                                                rng(static_cast<std::size_t>(image)));
       EXPECT_EQ(own.foreground, positive.numel());
-      EXPECT_TRUE(same(all.rows.slice(0, first, first + own.all()),
-                       at::cat({positive, negative}) + image * width));
+      EXPECT_TRUE(tensors_equal(all.rows.slice(0, first, first + own.all()),
+                                at::cat({positive, negative}) + image * width));
       EXPECT_TRUE(all.image.slice(0, first, first + own.all()).eq(image).all().item<bool>());
       for (std::int64_t i = 0; i < own.all(); ++i)
         EXPECT_EQ(all.slots[first + i].item<std::int64_t>(), image * all.longest() + i);

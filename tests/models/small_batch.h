@@ -149,7 +149,7 @@ inline NamedTensors copies_of(const Detector& model) {
 inline void expect_same(const NamedTensors& values, const NamedTensors& expected) {
   ASSERT_EQ(values.size(), expected.size());
   for (std::size_t i = 0; i < values.size(); ++i)
-    EXPECT_TRUE(same(values[i].second, expected[i].second)) << values[i].first;
+    EXPECT_TRUE(tensors_equal(values[i].second, expected[i].second)) << values[i].first;
 }
 
 /// Returns the sum of the losses after checking that each is finite.

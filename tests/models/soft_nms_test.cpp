@@ -20,15 +20,17 @@ TEST(SoftNms, LowersScoresByOverlapInGroup) {
     return soft_nms(kBoxes, kScores, groups, options);
   };
   const auto gaussian = softened(one_group, {.gaussian = true, .sigma = 0.5});
-  EXPECT_TRUE(same(gaussian.kept, all));
-  EXPECT_TRUE(close(gaussian.scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
+  EXPECT_TRUE(tensors_equal(gaussian.kept, all));
+  EXPECT_TRUE(tensors_close(gaussian.scores, at::tensor({0.9F, left, 0.3F}), 1e-6));
   // Linear: scores change only if boxes overlap by more than the threshold.
-  EXPECT_TRUE(close(softened(one_group, {.gaussian = false, .threshold = 0.3}).scores,
-                    at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
-  EXPECT_TRUE(same(softened(one_group, {.gaussian = false, .threshold = 0.4}).scores, kScores));
-  EXPECT_TRUE(same(softened(longs({0, 1, 0}), {.sigma = 0.1}).scores, kScores));
+  EXPECT_TRUE(tensors_close(softened(one_group, {.gaussian = false, .threshold = 0.3}).scores,
+                            at::tensor({0.9F, 0.8F * 2 / 3, 0.3F}), 1e-6));
+  EXPECT_TRUE(
+      tensors_equal(softened(one_group, {.gaussian = false, .threshold = 0.4}).scores, kScores));
+  EXPECT_TRUE(tensors_equal(softened(longs({0, 1, 0}), {.sigma = 0.1}).scores, kScores));
   // A box whose score falls below the threshold is removed.
-  EXPECT_TRUE(same(softened(one_group, {.sigma = 0.5, .score_threshold = 0.7}).kept, longs({0})));
+  EXPECT_TRUE(
+      tensors_equal(softened(one_group, {.sigma = 0.5, .score_threshold = 0.7}).kept, longs({0})));
 }
 
 TEST(SoftNms, MatchesNmsForVanishingSigma) {
@@ -37,22 +39,22 @@ TEST(SoftNms, MatchesNmsForVanishingSigma) {
   const auto groups = random_values({400}, 0, 4, 4).floor().to(at::kLong);
   const auto soft = soft_nms(boxes, scores, groups, {.sigma = 1e-15, .score_threshold = 0.05});
   const auto hard = batched_nms(boxes, scores, groups, 0);
-  EXPECT_TRUE(same(soft.kept, hard));
-  EXPECT_TRUE(same(soft.scores, scores.index_select(0, hard)));
+  EXPECT_TRUE(tensors_equal(soft.kept, hard));
+  EXPECT_TRUE(tensors_equal(soft.scores, scores.index_select(0, hard)));
 }
 
 TEST(SoftNms, OnlySortsForHugeSigma) {
   const auto boxes = random_boxes(100, 50, 80, 1);
   const auto scores = random_values({100}, 0.1, 1, 3);
   const auto soft = soft_nms(boxes, scores, at::zeros({100}, at::kLong), {.sigma = 1e9});
-  EXPECT_TRUE(same(soft.kept, std::get<1>(scores.sort(true, 0, true))));
+  EXPECT_TRUE(tensors_equal(soft.kept, std::get<1>(scores.sort(true, 0, true))));
 }
 
 TEST(SoftNms, KeepsOrderOfEqualScores) {
   const auto boxes = kBoxes.index_select(0, longs({0, 1, 0, 1}));
   const auto [kept, scores] =
       soft_nms(boxes, at::full({4}, 0.5), at::zeros({4}, at::kLong), {.sigma = 1});
-  EXPECT_TRUE(same(kept.slice(0, 0, 2), longs({0, 1})));
+  EXPECT_TRUE(tensors_equal(kept.slice(0, 0, 2), longs({0, 1})));
 }
 
 TEST(SoftNms, GivesSameResultOnAnyThreads) {

@@ -7,15 +7,15 @@ namespace millrace::testing {
 namespace {
 
 void expect_same_tables(const TruthPack& found, const TruthPack& expected) {
-  EXPECT_TRUE(same(found.boxes, expected.boxes));
-  EXPECT_TRUE(same(found.labels, expected.labels));
-  EXPECT_TRUE(same(found.begins, expected.begins));
-  EXPECT_TRUE(same(found.sizes, expected.sizes));
-  EXPECT_TRUE(same(found.padded, expected.padded));
-  EXPECT_TRUE(same(found.present, expected.present));
-  EXPECT_TRUE(same(found.points, expected.points));
-  EXPECT_TRUE(same(found.polygon_begins, expected.polygon_begins));
-  EXPECT_TRUE(same(found.object_begins, expected.object_begins));
+  EXPECT_TRUE(tensors_equal(found.boxes, expected.boxes));
+  EXPECT_TRUE(tensors_equal(found.labels, expected.labels));
+  EXPECT_TRUE(tensors_equal(found.begins, expected.begins));
+  EXPECT_TRUE(tensors_equal(found.sizes, expected.sizes));
+  EXPECT_TRUE(tensors_equal(found.padded, expected.padded));
+  EXPECT_TRUE(tensors_equal(found.present, expected.present));
+  EXPECT_TRUE(tensors_equal(found.points, expected.points));
+  EXPECT_TRUE(tensors_equal(found.polygon_begins, expected.polygon_begins));
+  EXPECT_TRUE(tensors_equal(found.object_begins, expected.object_begins));
   EXPECT_EQ(found.segmentations, expected.segmentations);
   EXPECT_EQ(found.images, expected.images);
   EXPECT_EQ(found.only_polygons, expected.only_polygons);
@@ -30,13 +30,13 @@ TEST(TruthPack, ContainsAllObjectsExceptCrowds) {
                first = pack.begins[image].item<std::int64_t>();
     EXPECT_EQ(truths[i].pack, truths[0].pack);
     EXPECT_EQ(pack.begins[image + 1].item<std::int64_t>(), first + count);
-    EXPECT_TRUE(same(pack.boxes.narrow(0, first, count), truths[i].boxes));
-    EXPECT_TRUE(same(pack.labels.narrow(0, first, count), truths[i].labels));
-    EXPECT_TRUE(same(pack.padded[image].narrow(0, 0, count), truths[i].boxes));
+    EXPECT_TRUE(tensors_equal(pack.boxes.narrow(0, first, count), truths[i].boxes));
+    EXPECT_TRUE(tensors_equal(pack.labels.narrow(0, first, count), truths[i].labels));
+    EXPECT_TRUE(tensors_equal(pack.padded[image].narrow(0, 0, count), truths[i].boxes));
     EXPECT_EQ(pack.present[image].sum().item<std::int64_t>(), count);
-    EXPECT_TRUE(same(pack.sizes[image], at::tensor({truths[i].width, truths[i].height,
-                                                    truths[i].width, truths[i].height},
-                                                   at::kFloat)));
+    EXPECT_TRUE(tensors_equal(pack.sizes[image], at::tensor({truths[i].width, truths[i].height,
+                                                             truths[i].width, truths[i].height},
+                                                            at::kFloat)));
   }
 }
 

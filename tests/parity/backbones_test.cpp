@@ -90,7 +90,7 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
 
   void expect_maps(const std::vector<at::Tensor>& maps, const std::string& name) {
     for (std::size_t i = 0; i < maps.size(); ++i)
-      EXPECT_TRUE(close(maps[i].contiguous(), expected_.at(name + std::to_string(i)), 1e-4))
+      EXPECT_TRUE(tensors_close(maps[i].contiguous(), expected_.at(name + std::to_string(i)), 1e-4))
           << name << i;
   }
 
@@ -113,8 +113,8 @@ TEST_P(PretrainedBackbone, LoadsFullyAndMatchesMaps) {
     const auto maps = resnet(input, {});
     expect_maps(maps, "map");
     const RegionPooler pooler(PoolOptions{}, resnet.last_stage());
-    EXPECT_TRUE(close(pooler({maps[2]}, expected_.at("rois"), 14, {}).contiguous(),
-                      expected_.at("regions"), 1e-4));
+    EXPECT_TRUE(tensors_close(pooler({maps[2]}, expected_.at("rois"), 14, {}).contiguous(),
+                              expected_.at("regions"), 1e-4));
     return;
   }
   const HrNet hrnet(body, options);

@@ -183,7 +183,7 @@ std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOpti
     const auto place = boxes.to(at::kDouble).mul(weights).sum(1);
     return boxes.index_select(0, place.argsort());
   };
-  return close(sorted(actual), sorted(expected), 1e-6);
+  return tensors_close(sorted(actual), sorted(expected), 1e-6);
 }
 
 }  // namespace millrace::testing

@@ -43,7 +43,7 @@ TEST(ResizeParity, MatchesTruncatedSizes) {
       sizes[i][0] = size.height;
       sizes[i][1] = size.width;
     }
-    EXPECT_TRUE(same(sizes, golden["output"]));
+    EXPECT_TRUE(tensors_equal(sizes, golden["output"]));
   });
 }
 

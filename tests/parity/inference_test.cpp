@@ -79,7 +79,7 @@ TEST_F(InferenceParity, MatchesInputOfPhotos) {
       sizes[static_cast<std::int64_t>(i)][1] = batch.images[i].width;
       resized = resized || batch.images[i].height != batch.images[i].original_height;
     }
-    EXPECT_TRUE(same(sizes, golden["in.image_sizes"]));
+    EXPECT_TRUE(tensors_equal(sizes, golden["in.image_sizes"]));
 
     const auto input = normalize(batch, options_of(golden).pyramid);
     ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
@@ -106,8 +106,9 @@ TEST_F(InferenceParity, MatchesAnchorsLogitsAndDeltas) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const GoldenModel model(golden);
     const auto output = model.rpn(model.features(golden["in.batch"], golden["in.image_sizes"]));
-    EXPECT_TRUE(same(output.anchors, golden["rpn.anchors"]));
-    EXPECT_TRUE(same(at::tensor(output.level_counts, at::kLong), golden["rpn.anchors_per_level"]));
+    EXPECT_TRUE(tensors_equal(output.anchors, golden["rpn.anchors"]));
+    EXPECT_TRUE(
+        tensors_equal(at::tensor(output.level_counts, at::kLong), golden["rpn.anchors_per_level"]));
     EXPECT_TRUE(agrees(output.logits, golden, "rpn.logits"));
     EXPECT_TRUE(agrees(output.deltas, golden, "rpn.deltas"));
   });
@@ -150,7 +151,7 @@ TEST_F(InferenceParity, MatchesLevelsFeaturesAndBoxes) {
     const auto features = model.features(golden["in.batch"], golden["in.image_sizes"]);
     const auto rois = as_rois(golden.of_images("rpn.proposals")),
                kept = rois.index_select(0, golden["roi.first_idx"]);
-    EXPECT_TRUE(same(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
+    EXPECT_TRUE(tensors_equal(region_levels(rois.narrow(1, 1, 4), pool) - 2, golden["roi.levels"]));
     const auto pooled = [&](std::int64_t size) {
       return RegionPooler(pool)(features.maps, kept, size, NormMode{});
     };
@@ -184,7 +185,7 @@ TEST_F(InferenceParity, MatchesDetectionsFromRecordedLogits) {
                                                       output.deltas, proposals[i], detection),
                           sizes[i], model.options.boxes.offset, detection);
       const auto det = "det" + std::to_string(i);
-      EXPECT_TRUE(same(found.labels + 1, golden[det + ".labels"]));
+      EXPECT_TRUE(tensors_equal(found.labels + 1, golden[det + ".labels"]));
       EXPECT_TRUE(agrees(found.scores, golden, det + ".scores"));
       EXPECT_TRUE(agrees(found.boxes, golden, det + ".boxes_net"));
     }
@@ -259,8 +260,8 @@ TEST_F(InferenceParity, MatchesDetectionsEndToEnd) {
       const auto count = golden[det + ".labels"].size(0);
       EXPECT_EQ(found[i].labels.size(0), count);
       EXPECT_EQ(matched(found[i], golden[det + ".boxes_net"], golden[det + ".labels"] - 1), count);
-      EXPECT_TRUE(close(std::get<0>(found[i].scores.sort()),
-                        std::get<0>(golden[det + ".scores"].sort()), 1e-4));
+      EXPECT_TRUE(tensors_close(std::get<0>(found[i].scores.sort()),
+                                std::get<0>(golden[det + ".scores"].sort()), 1e-4));
     }
   });
 }

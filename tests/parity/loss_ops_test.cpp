@@ -51,12 +51,12 @@ TEST(LossesParity, MatchesBoxHeadLossesAndGradients) {
     const auto losses = means_of(head.losses(
         {logits.index_select(0, order), deltas.view({rows, classes, 4}).index_select(0, order)},
         sampled, truths, {}, ""));
-    EXPECT_TRUE(close(losses[0].second, golden["loss_classifier"], kRounding));
-    EXPECT_TRUE(close(losses[1].second, golden["loss_box_reg"], kRounding));
+    EXPECT_TRUE(tensors_close(losses[0].second, golden["loss_classifier"], kRounding));
+    EXPECT_TRUE(tensors_close(losses[1].second, golden["loss_box_reg"], kRounding));
     (losses[0].second + losses[1].second).backward();
-    EXPECT_TRUE(close(logits.grad(), golden["grad_class_logits"], kRounding));
+    EXPECT_TRUE(tensors_close(logits.grad(), golden["grad_class_logits"], kRounding));
     // targets went through a round trip
-    EXPECT_TRUE(close(deltas.grad(), golden["grad_box_deltas"], 1e-5));
+    EXPECT_TRUE(tensors_close(deltas.grad(), golden["grad_box_deltas"], 1e-5));
   });
 }
 
@@ -72,9 +72,9 @@ TEST(LossesParity, MatchesMaskHeadLossAndGradient) {
     const auto own =
         logits.index({at::arange(matched.size(0)), golden["gt_labels"].index_select(0, matched)});
     const auto loss = binary_cross_entropy_sum(own, targets) / static_cast<double>(own.numel());
-    EXPECT_TRUE(close(loss, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(loss, golden["output"], kRounding));
     loss.backward();
-    EXPECT_TRUE(close(logits.grad(), golden["grad_mask_logits"], 1e-5));
+    EXPECT_TRUE(tensors_close(logits.grad(), golden["grad_mask_logits"], 1e-5));
   });
 }
 
@@ -96,15 +96,16 @@ TEST(FrozenBatchNormParity, MatchesOutputAndGradientWhenFolded) {
     }
     const auto input = leaf(golden["input"]);
     const auto output = layer(input, {.training = true});
-    EXPECT_TRUE(close(output, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(output, golden["output"], kRounding));
     output.backward(golden["grad_output"]);
-    EXPECT_TRUE(close(input.grad(), golden["grad_input"], kRounding));
+    EXPECT_TRUE(tensors_close(input.grad(), golden["grad_input"], kRounding));
   });
 }
 
 TEST(BoxesParity, MatchesLevelsOfRegions) {
   const auto golden = golden_cases("boxes", "fpn_level").at(0);
-  EXPECT_TRUE(same(region_levels(golden["boxes"], torchvision().pool) - 2, golden["output"]));
+  EXPECT_TRUE(
+      tensors_equal(region_levels(golden["boxes"], torchvision().pool) - 2, golden["output"]));
 }
 
 TEST(BoxesParity, RemovesSmallDetections) {
@@ -122,7 +123,7 @@ TEST(BoxesParity, RemovesSmallDetections) {
     const auto found =
         best_detections({boxes.index_select(0, rows), scores, at::arange(rows.size(0))}, {1e4, 1e4},
                         /*offset=*/0, options);
-    EXPECT_TRUE(same(found.labels, kept.index_select(0, rows).nonzero().squeeze(1)));
+    EXPECT_TRUE(tensors_equal(found.labels, kept.index_select(0, rows).nonzero().squeeze(1)));
   });
 }
 

@@ -36,9 +36,9 @@ TEST(RoiAlignParity, MatchesOutputAndGradient) {
   each_case("roi_align", "c", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
-    EXPECT_TRUE(close(output, golden["output"], kRounding));
-    EXPECT_TRUE(
-        close(gradient(output, input, golden["grad_output"]), golden["grad_input"], kRounding));
+    EXPECT_TRUE(tensors_close(output, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(gradient(output, input, golden["grad_output"]), golden["grad_input"],
+                              kRounding));
     ++compared;
   });
   EXPECT_EQ(compared, 20);
@@ -48,8 +48,8 @@ TEST(RoiAlignParity, AcceptsNoRegions) {
   const auto golden = golden_cases("roi_align", "empty").at(0);
   const auto input = leaf(golden["input"]);
   const auto output = roi_align({input}, golden["rois"], {}, options_of(golden));
-  EXPECT_TRUE(same(output, golden["output"]));
-  EXPECT_TRUE(same(gradient(output.sum(), input, {}), golden["grad_input"]));
+  EXPECT_TRUE(tensors_equal(output, golden["output"]));
+  EXPECT_TRUE(tensors_equal(gradient(output.sum(), input, {}), golden["grad_input"]));
 }
 
 TEST(RoiAlignParity, MatchesMaskTargets) {
@@ -60,7 +60,7 @@ TEST(RoiAlignParity, MatchesMaskTargets) {
   const auto targets =
       mask_targets(shapes.matched, golden["boxes"], golden.parameters["M"], MaskTarget::soft,
                    static_cast<double>(height), static_cast<double>(width));
-  EXPECT_TRUE(close(targets, golden["output"], kRounding));
+  EXPECT_TRUE(tensors_close(targets, golden["output"], kRounding));
 }
 
 TEST(NmsParity, KeepsSameBoxesInOrder) {
@@ -69,7 +69,7 @@ TEST(NmsParity, KeepsSameBoxesInOrder) {
     const auto one_group = at::zeros({scores.numel()}, at::kLong);
     const auto kept =
         batched_nms(golden["boxes"], scores, one_group, golden.parameters["iou_threshold"]);
-    EXPECT_TRUE(same(kept, golden["keep"]));
+    EXPECT_TRUE(tensors_equal(kept, golden["keep"]));
   });
 }
 
@@ -79,8 +79,9 @@ TEST(NmsParity, KeepsSameBoxesOfEachGroup) {
     const auto kept =
         batched_nms(golden["boxes"], scores, golden["idxs"], golden.parameters["iou_threshold"]);
     // torchvision may order equal scores arbitrarily.
-    EXPECT_TRUE(same(scores.index_select(0, kept), scores.index_select(0, golden["keep"])));
-    EXPECT_TRUE(same(std::get<0>(kept.sort()), std::get<0>(golden["keep"].sort())));
+    EXPECT_TRUE(
+        tensors_equal(scores.index_select(0, kept), scores.index_select(0, golden["keep"])));
+    EXPECT_TRUE(tensors_equal(std::get<0>(kept.sort()), std::get<0>(golden["keep"].sort())));
   });
 }
 
@@ -93,7 +94,7 @@ BoxCoder coder_of(const GoldenCase& golden) {
 TEST(BoxesParity, MatchesEncoding) {
   each_case("boxes", "encode", [&](const GoldenCase& golden) {
     const auto deltas = coder_of(golden).encode(golden["proposals"], golden["reference"]);
-    EXPECT_TRUE(close(deltas, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(deltas, golden["output"], kRounding));
   });
 }
 
@@ -101,35 +102,36 @@ TEST(BoxesParity, MatchesDecodingAndGradient) {
   each_case("boxes", "decode", [&](const GoldenCase& golden) {
     const auto deltas = leaf(golden["deltas"]);
     const auto boxes = coder_of(golden).decode(golden["boxes"], deltas).view_as(golden["output"]);
-    EXPECT_TRUE(close(boxes, golden["output"], kRounding));
-    EXPECT_TRUE(
-        close(gradient(boxes, deltas, golden["grad_output"]), golden["grad_deltas"], kRounding));
+    EXPECT_TRUE(tensors_close(boxes, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(gradient(boxes, deltas, golden["grad_output"]), golden["grad_deltas"],
+                              kRounding));
   });
 }
 
 TEST(BoxesParity, MatchesClipping) {
   const auto golden = golden_cases("boxes", "clip").at(0);
   const auto& p = golden.parameters;
-  EXPECT_TRUE(same(clip_boxes(golden["boxes"], p["h"], p["w"]), golden["output"]));
+  EXPECT_TRUE(tensors_equal(clip_boxes(golden["boxes"], p["h"], p["w"]), golden["output"]));
 }
 
 TEST(BoxesParity, MatchesIou) {
   const auto golden = golden_cases("boxes", "iou").at(0);
-  EXPECT_TRUE(same(box_iou(golden["a"], golden["b"]), golden["output"]));
+  EXPECT_TRUE(tensors_equal(box_iou(golden["a"], golden["b"]), golden["output"]));
 }
 
 TEST(MatcherParity, MatchesLabelsAndTruths) {
   const auto iou = golden_cases("boxes", "iou").at(0);
   each_case("boxes", "match", [&](const GoldenCase& golden) {
     const auto& p = golden.parameters;
-    ASSERT_TRUE(same(iou["output"], golden["iou"]));
+    ASSERT_TRUE(tensors_equal(iou["output"], golden["iou"]));
     const auto matches =
         match(iou["a"], iou["b"], {p["low"], p["high"], p["allow_low_quality"].get<bool>()});
     const auto& expected = golden["output"];  // index of the truth; -1 background, -2 ignored
     const auto label = expected.ge(0).to(at::kChar) - expected.eq(-2).to(at::kChar);
-    EXPECT_TRUE(same(matches.label, label));
+    EXPECT_TRUE(tensors_equal(matches.label, label));
     const auto foreground = expected.ge(0);
-    EXPECT_TRUE(same(matches.truth.masked_select(foreground), expected.masked_select(foreground)));
+    EXPECT_TRUE(
+        tensors_equal(matches.truth.masked_select(foreground), expected.masked_select(foreground)));
   });
 }
 
@@ -145,8 +147,8 @@ TEST(AnchorsParity, MatchesRoundedAnchorsAtGridStrides) {
           cell_anchors({p["sizes"][level]}, p["ratios"], AnchorRounding::rounded, stride.first));
       anchors.push_back(grid_anchors(cells.back(), height, width, stride));
     }
-    EXPECT_TRUE(same(at::cat(cells), golden["cell"]));
-    EXPECT_TRUE(same(at::cat(anchors), golden["output"]));
+    EXPECT_TRUE(tensors_equal(at::cat(cells), golden["cell"]));
+    EXPECT_TRUE(tensors_equal(at::cat(anchors), golden["output"]));
   });
 }
 
@@ -154,8 +156,8 @@ TEST(LossesParity, MatchesSmoothL1) {
   each_case("losses", "smooth_l1", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto loss = smooth_l1_sum(input, golden["target"], golden.parameters["beta"]);
-    EXPECT_TRUE(close(loss, golden["output"], kRounding));
-    EXPECT_TRUE(close(gradient(loss, input, {}), golden["grad_input"], kRounding));
+    EXPECT_TRUE(tensors_close(loss, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(gradient(loss, input, {}), golden["grad_input"], kRounding));
   });
 }
 
@@ -163,8 +165,8 @@ TEST(LossesParity, MatchesBinaryCrossEntropy) {
   each_case("losses", "bce", [&](const GoldenCase& golden) {
     const auto input = leaf(golden["input"]);
     const auto mean = binary_cross_entropy_sum(input, golden["target"]) / input.numel();
-    EXPECT_TRUE(close(mean, golden["output"], kRounding));
-    EXPECT_TRUE(close(gradient(mean, input, {}), golden["grad_input"], kRounding));
+    EXPECT_TRUE(tensors_close(mean, golden["output"], kRounding));
+    EXPECT_TRUE(tensors_close(gradient(mean, input, {}), golden["grad_input"], kRounding));
   });
 }
 

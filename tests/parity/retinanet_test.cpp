@@ -70,19 +70,19 @@ TEST_F(TorchvisionsRetinaNet, MatchesTrainingAndDetections) {
   for (const auto& [height, width] : {std::pair{8, 12}, {4, 6}, {2, 3}, {1, 2}, {1, 1}})
     maps.push_back(at::zeros({2, 1, height, width}));
   const AnchorGrids anchors(default_options<RetinaNetOptions>(table_).anchors, 8);
-  EXPECT_TRUE(same(anchors(maps, {64, 96}).anchors, theirs_["anchors"]));
+  EXPECT_TRUE(tensors_equal(anchors(maps, {64, 96}).anchors, theirs_["anchors"]));
 
   const auto losses = model_->losses(batch_, {});
   for (const auto& [name, loss] : losses)
-    EXPECT_TRUE(
-        close(loss, theirs_[name == "loss_cls" ? "loss.classification" : "loss.regression"], 1e-5))
+    EXPECT_TRUE(tensors_close(
+        loss, theirs_[name == "loss_cls" ? "loss.classification" : "loss.regression"], 1e-5))
         << name;
   total_of(losses).backward();
   std::size_t compared = 0;
   for (const auto& parameter : model_->parameters()) {
     const auto theirs = theirs_.find("grad." + parameter.name);
     if (theirs == theirs_.end()) continue;
-    EXPECT_TRUE(close(parameter.value.grad(), theirs->second, 2e-4)) << parameter.name;
+    EXPECT_TRUE(tensors_close(parameter.value.grad(), theirs->second, 2e-4)) << parameter.name;
     ++compared;
   }
   EXPECT_EQ(compared, 36U);

@@ -62,7 +62,7 @@ TEST(TrainingParity, MatchesAnchorLabels) {
       labels.push_back(matches.label);
       sums.push_back(truth.boxes.index_select(0, matched(matches)).to(at::kDouble).sum(0));
     }
-    EXPECT_TRUE(same(at::stack(labels), golden["rpn.labels"]));
+    EXPECT_TRUE(tensors_equal(at::stack(labels), golden["rpn.labels"]));
     EXPECT_TRUE(agrees(at::stack(sums), golden, "rpn.matched_boxes_sum"));
   });
 }
@@ -87,9 +87,9 @@ TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
           {proposals.unsqueeze(0), at::full({1}, proposals.size(0), at::kLong)}, {truth});
       const Matches matches{candidates.matches.truth[0], candidates.matches.label[0]};
       const auto truths = matched(matches);
-      EXPECT_TRUE(same(truths, golden["roi.matched" + image]));
+      EXPECT_TRUE(tensors_equal(truths, golden["roi.matched" + image]));
       const auto label = (truth.labels + 1).index_select(0, truths) * (matches.label == 1);
-      EXPECT_TRUE(same(label, golden["roi.labels" + image]));
+      EXPECT_TRUE(tensors_equal(label, golden["roi.labels" + image]));
 
       // torchvision lists its sample in ascending order; ours has the foreground first.
       const auto &positive = golden["roi.sampled_pos" + image],
@@ -101,13 +101,13 @@ TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
                                       .image = at::zeros_like(rows),
                                       .foreground = at::arange(positive.size(0))});
       const auto boxes = regions.rois.narrow(1, 1, 4);
-      EXPECT_TRUE(same(boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
+      EXPECT_TRUE(tensors_equal(boxes.index_select(0, order), golden["roi.sampled_boxes" + image]));
 
       const auto foreground = (golden["roi.sampled_labels" + image] > 0).nonzero().squeeze(1);
       const auto targets = step.model.options.boxes.coder({10, 10, 5, 5})
                                .encode(boxes.narrow(0, 0, positive.size(0)),
                                        truth.boxes.index_select(0, regions.truth));
-      EXPECT_TRUE(close(
+      EXPECT_TRUE(tensors_close(
           targets, golden["roi.regression_targets" + image].index_select(0, foreground), 1e-6));
     }
   });

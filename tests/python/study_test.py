@@ -37,7 +37,7 @@ def result_of(done: Done) -> Any:
     return made
 
 
-def comes_to(reached: Callable[[], bool]) -> bool:
+def wait_until(reached: Callable[[], bool]) -> bool:
     for _ in range(6000):
         if reached():
             return True
@@ -94,7 +94,7 @@ enabled = false
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as child:
-            assert comes_to(latest.exists)
+            assert wait_until(latest.exists)
             child.send_signal(number)
             texts = child.communicate(timeout=300)
         return Done(command, child.returncode, *texts)
@@ -126,7 +126,7 @@ def test_returns_same_result_after_kills(studies: Studies) -> None:
     killed = studies.stopped(signal.SIGKILL, "optimizer.lr=0.05-seed-1", "killed", TWO_BY_TWO)
     assert killed.returncode == -signal.SIGKILL
     own = studies.folder / "killed" / "optimizer.lr=0.05-seed-1" / "exp-1"
-    assert comes_to(lambda: is_free(own / "lock")), "the run outlives its study"
+    assert wait_until(lambda: is_free(own / "lock")), "the run outlives its study"
     assert 1 <= studies.done("killed") < 4
 
     told = studies.stopped(signal.SIGTERM, "optimizer.lr=0.01-seed-2", "killed", TWO_BY_TWO)

@@ -31,9 +31,9 @@ class Log {
   }
 
   /// Waits until `text` is logged after the output already taken; returns false after the deadline
-  /// of comes_to().
-  bool comes_to_say(const std::string& text) const {
-    return comes_to([&] { return all().find(text, taken_) != std::string::npos; });
+  /// of wait_until().
+  bool wait_for_text(const std::string& text) const {
+    return wait_until([&] { return all().find(text, taken_) != std::string::npos; });
   }
 
  private:

@@ -9,8 +9,8 @@ namespace millrace::testing {
 
 /// Passes if the shapes are equal and no value differs by more than `relative` times the largest
 /// absolute expected value.
-inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tensor& expected,
-                                        double relative) {
+inline ::testing::AssertionResult tensors_close(const at::Tensor& actual,
+                                                const at::Tensor& expected, double relative) {
   if (actual.sizes() != expected.sizes())
     return ::testing::AssertionFailure()
            << "shape " << actual.sizes() << ", expected " << expected.sizes();
@@ -24,7 +24,8 @@ inline ::testing::AssertionResult close(const at::Tensor& actual, const at::Tens
 }
 
 /// Passes if type, shape and values are equal.
-inline ::testing::AssertionResult same(const at::Tensor& actual, const at::Tensor& expected) {
+inline ::testing::AssertionResult tensors_equal(const at::Tensor& actual,
+                                                const at::Tensor& expected) {
   if (actual.sizes() != expected.sizes() || actual.scalar_type() != expected.scalar_type())
     return ::testing::AssertionFailure() << actual.scalar_type() << actual.sizes() << ", expected "
                                          << expected.scalar_type() << expected.sizes();

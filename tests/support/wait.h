@@ -9,7 +9,7 @@ namespace millrace::testing {
 /// Waits until `happened` returns true; returns false after the deadline. The deadline is long,
 /// because only a failing test reaches it.
 template <class Condition>
-bool comes_to(Condition&& happened, std::chrono::seconds deadline = std::chrono::seconds(300)) {
+bool wait_until(Condition&& happened, std::chrono::seconds deadline = std::chrono::seconds(300)) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   while (!happened()) {
     if (std::chrono::steady_clock::now() > end) return false;

@@ -58,7 +58,7 @@ Batch batch_of(std::initializer_list<std::int64_t> ids) {
 }
 
 /// Returns the metrics and the weight after a step.
-std::pair<StepFigures, double> after_step(const std::vector<Batch>& batches,
+std::pair<StepMetrics, double> after_step(const std::vector<Batch>& batches,
                                           const TrainOptions& train = {}) {
   MeanDetector model;
   TrainingStep step(model, train, {.weight_decay = 0});
@@ -239,7 +239,7 @@ TEST(Metrics, AreComputedOnRequest) {
     std::vector<std::int64_t> steps;
     train(plan, [&](LambdaCallback& c) {
       c.on_before_step = [&](const TrainState& s) {
-        if (asks && s.at.step % 4 == 1) s.ask_for_figures();
+        if (asks && s.at.step % 4 == 1) s.request_metrics();
       };
       c.on_after_step = [&](const TrainState& s) {
         for (const auto& [name, value, kind] : s.scalars)
@@ -252,7 +252,7 @@ TEST(Metrics, AreComputedOnRequest) {
   const auto [without, none] = trained(false);
   EXPECT_THAT(steps, ElementsAre(2, 6, 10, 14));
   EXPECT_TRUE(none.empty());
-  EXPECT_TRUE(same(with, without));
+  EXPECT_TRUE(tensors_equal(with, without));
 }
 
 }  // namespace

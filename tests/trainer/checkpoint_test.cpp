@@ -60,8 +60,8 @@ TEST(Checkpoint, RoundTrips) {
   EXPECT_EQ(read.epoch_size, 40);
   EXPECT_EQ(read.classes, wanted.classes);
   EXPECT_EQ(read.callbacks, wanted.callbacks);
-  EXPECT_TRUE(same(read.model.at(0).second, wanted.model.at(0).second));
-  EXPECT_TRUE(same(read.optimizer.at(0).second, wanted.optimizer.at(0).second));
+  EXPECT_TRUE(tensors_equal(read.model.at(0).second, wanted.model.at(0).second));
+  EXPECT_TRUE(tensors_equal(read.optimizer.at(0).second, wanted.optimizer.at(0).second));
   EXPECT_EQ(read.config, wanted.config);
 }
 
@@ -77,7 +77,8 @@ TEST(Checkpoint, SharesUnchangedBlocks) {
   checkpoint.model.at(1).second.add_(1);
   const auto folder = write_checkpoint(disk.path() / "c", checkpoint);
   EXPECT_LT(disk.used() - used, std::uint64_t{2} << 20) << "of 17 MiB, of which 1 MiB is trained";
-  EXPECT_TRUE(same(read_checkpoint(folder).model.at(0).second, checkpoint.model.at(0).second));
+  EXPECT_TRUE(
+      tensors_equal(read_checkpoint(folder).model.at(0).second, checkpoint.model.at(0).second));
 }
 
 TEST(Checkpoint, FallsBackToOlderIfDamaged) {

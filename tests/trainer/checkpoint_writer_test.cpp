@@ -37,9 +37,9 @@ TEST(CheckpointWriter, CopiesBeforeReturning) {
   for (const auto step : {1, 2}) {
     const auto read = read_checkpoint(checkpoint_of(scratch / "c", step));
     const auto expected = at::full({500'000}, static_cast<double>(step));
-    EXPECT_TRUE(same(read.model.at(0).second, expected));
-    EXPECT_TRUE(same(read.optimizer.at(0).second, expected));
-    EXPECT_TRUE(same(read.callback_tensors.at("average").at(0).second, expected));
+    EXPECT_TRUE(tensors_equal(read.model.at(0).second, expected));
+    EXPECT_TRUE(tensors_equal(read.optimizer.at(0).second, expected));
+    EXPECT_TRUE(tensors_equal(read.callback_tensors.at("average").at(0).second, expected));
   }
 }
 
@@ -50,8 +50,8 @@ TEST(CheckpointWriter, WritesTensorsOfAnyLayout) {
   weights.select(1, 2).fill_(4);
   writer.write(of(1, weights));
   writer.collect(/*wait=*/true);
-  EXPECT_TRUE(
-      same(read_checkpoint(scratch / "c" / "latest").model.at(0).second, weights.contiguous()));
+  EXPECT_TRUE(tensors_equal(read_checkpoint(scratch / "c" / "latest").model.at(0).second,
+                            weights.contiguous()));
 }
 
 TEST(CheckpointWriter, FinishesWritingWhenDestroyed) {

@@ -23,7 +23,7 @@ using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
 /// Returns the losses and detections that a test sets.
-class Told final : public Detector {
+class ScriptedDetector final : public Detector {
  public:
   LossSums compute_losses(const Batch&, const StepInfo&) override { return given; }
   std::vector<std::vector<DetectedObject>> find_objects(const Batch&, DetectionNotes*) override {
@@ -41,13 +41,13 @@ class Told final : public Detector {
   at::Tensor w = parameters_.add("w", at::ones({2}), ParameterKind::weight);
 };
 
-MILLRACE_REGISTER(register_detector<Told>("told", "gives what it is told to"));
+MILLRACE_REGISTER(register_detector<ScriptedDetector>("scripted", "returns what a test sets"));
 
 class DetectorContract : public ::testing::Test {
  protected:
   DetectorContract()
-      : made_(make_detector("told", Config(), {.classes = {"star", "ring"}})),
-        model_(static_cast<Told&>(*made_)) {
+      : made_(make_detector("scripted", Config(), {.classes = {"star", "ring"}})),
+        model_(static_cast<ScriptedDetector&>(*made_)) {
     batch_.images = {{.image_id = 7, .original_width = 20, .original_height = 10}};
     batch_.objects.resize(1);
   }
@@ -81,7 +81,7 @@ class DetectorContract : public ::testing::Test {
   }
 
   std::unique_ptr<Detector> made_;
-  Told& model_;
+  ScriptedDetector& model_;
   Batch batch_;
 };
 

@@ -50,7 +50,7 @@ TEST(TensorTree, AddsInFixedOrder) {
         tree.add(number, leaves[number]);
         tree.complete(number);
       }
-      ASSERT_TRUE(same(tree.sum(), expected));
+      ASSERT_TRUE(tensors_equal(tree.sum(), expected));
     } while (count < 8 && std::next_permutation(order.begin(), order.end()));
   }
 }

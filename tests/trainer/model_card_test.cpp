@@ -154,7 +154,7 @@ TEST(ModelCard, DetectsEveryChangedByte) {
       ASSERT_EQ(read.size(), 2U) << "byte " << i;
       for (std::size_t t = 0; t < 2; ++t) {
         EXPECT_EQ(read[t].first, tensors[t].first) << "byte " << i;
-        EXPECT_TRUE(same(read[t].second, tensors[t].second)) << "byte " << i;
+        EXPECT_TRUE(tensors_equal(read[t].second, tensors[t].second)) << "byte " << i;
       }
       EXPECT_EQ(to_toml(read_card(damaged)->model), to_toml(read_card(file)->model));
     } catch (const Error& error) {

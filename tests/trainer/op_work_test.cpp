@@ -1,5 +1,4 @@
 // FLOPs and bytes of operators, compared with hand-computed counts.
-#include "millrace/trainer/trace/op_work.h"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/convolution_backward.h>

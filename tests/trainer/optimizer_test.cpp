@@ -14,6 +14,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/trainer/optimizer/parameter_groups.h"
+#include "tests/support/optimizer_step.h"
 #include "tests/support/tensors.h"
 #include "tests/support/thrown.h"
 
@@ -46,7 +47,7 @@ at::Tensor stepped(OptimizerType type, at::MemoryFormat format) {
   const auto optimizer = make_optimizer(parameters, {.type = type, .weight_decay = 0.1});
   for (const double scale : {0.01, -0.02}) {
     value.mutable_grad() = counted(scale);
-    optimizer->step(0.1);
+    take_step(*optimizer, 0.1);
   }
   return value.detach().contiguous();
 }
@@ -96,8 +97,8 @@ TEST(Sgd, MatchesTorch) {
     const auto sgd = make_optimizer(p.parameters, options);
     for (const auto& expected : after) {
       p.value.mutable_grad() = gradient.clone();
-      EXPECT_DOUBLE_EQ(sgd->step(lr).gradient_norm, gradient.norm().item<double>()) << name;
-      EXPECT_TRUE(close(p.value.detach(), expected, 1e-12)) << name;
+      EXPECT_DOUBLE_EQ(take_step(*sgd, lr).gradient_norm, gradient.norm().item<double>()) << name;
+      EXPECT_TRUE(tensors_close(p.value.detach(), expected, 1e-12)) << name;
       EXPECT_FALSE(p.value.grad().defined()) << name;
     }
   }
@@ -108,18 +109,18 @@ TEST(Sgd, AppliesChangedOptions) {
   OptimizerOptions options{.momentum = 0, .weight_decay = 0};
   const auto sgd = make_optimizer(p.parameters, options);
   give(p.value, 1, 0);
-  sgd->step(0.1);  // v = .9, -2
+  take_step(*sgd, 0.1);  // v = .9, -2
   options.momentum = 0.5;
   options.weight_decay = 0.1;
   sgd->set_options(options);
   give(p.value, 0, 0);
-  sgd->step(0.1);  // m = d = .09, -.2
-  EXPECT_TRUE(close(p.value.detach(), pair(0.891, -1.98), 1e-12));
+  take_step(*sgd, 0.1);  // m = d = .09, -.2
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(0.891, -1.98), 1e-12));
   options = {.momentum = 0, .weight_decay = 0, .clip_norm = 1};
   sgd->set_options(options);
   give(p.value, 3, 4);
-  sgd->step(1);
-  EXPECT_TRUE(close(p.value.detach(), pair(0.291, -2.78), 1e-12));
+  take_step(*sgd, 1);
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(0.291, -2.78), 1e-12));
 }
 
 TEST(Sgd, DistinguishesParameterKinds) {
@@ -132,12 +133,12 @@ TEST(Sgd, DistinguishesParameterKinds) {
     OneParameter p(kind);
     const auto sgd = make_optimizer(p.parameters, options);
     give(p.value, 0, 0);
-    sgd->step(0.1);
+    take_step(*sgd, 0.1);
     return p.value.detach();
   };
-  EXPECT_TRUE(close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
-  EXPECT_TRUE(close(after_one_step(ParameterKind::bias), pair(0.95, -1.9), 1e-12));
-  EXPECT_TRUE(close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::weight), pair(0.95, -1.9), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::bias), pair(0.95, -1.9), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(ParameterKind::norm), pair(1, -2), 1e-12));
 }
 
 TEST(ParameterGroups, UseBiasRateFactorForNormBiases) {
@@ -163,16 +164,16 @@ TEST(Sgd, AppliesTrustRatioPerWeight) {
                                                    .trust = trust,
                                                    .trust_coefficient = 0.02});
     give(p.value, 3, 4);
-    sgd->step(lr);
+    take_step(*sgd, lr);
     return p.value.detach();
   };
   const auto moved = [&](double rate) { return pair(1 - rate * 3.1, -2 - rate * 3.8); };
   const auto weight = ParameterKind::weight;
-  EXPECT_TRUE(close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
-  EXPECT_TRUE(close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::lars, 2, weight), moved(2 * ratio), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::larc, 2, weight), moved(ratio), 1e-12));
+  EXPECT_TRUE(tensors_close(after_one_step(Trust::larc, 0.001, weight), moved(0.001), 1e-12));
   for (const auto kind : {ParameterKind::bias, ParameterKind::norm})
-    EXPECT_TRUE(close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
+    EXPECT_TRUE(tensors_close(after_one_step(Trust::lars, 0.1, kind), moved(0.1), 1e-12));
 }
 
 TEST(Sgd, TrustIgnoresZeroWeights) {
@@ -180,17 +181,17 @@ TEST(Sgd, TrustIgnoresZeroWeights) {
   const auto value = parameters.add("p", at::zeros({2}, at::kDouble), ParameterKind::weight);
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .trust = Trust::lars});
   value.mutable_grad() = pair(1, 2);
-  sgd->step(0.1);
-  EXPECT_TRUE(close(value.detach(), pair(-0.1, -0.2), 1e-12));
+  take_step(*sgd, 0.1);
+  EXPECT_TRUE(tensors_close(value.detach(), pair(-0.1, -0.2), 1e-12));
 }
 
 TEST(Sgd, KeepsParametersIfGradientIsNotFinite) {
   OneParameter p;
   const auto sgd = make_optimizer(p.parameters, {});
   give(p.value, 1, std::numeric_limits<double>::quiet_NaN());
-  EXPECT_EQ(sgd->step(0.1).not_finite, "p");
-  EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
-  EXPECT_TRUE(close(sgd->state()[0].second, pair(0, 0), 0));
+  EXPECT_EQ(take_step(*sgd, 0.1).not_finite, "p");
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
+  EXPECT_TRUE(tensors_close(sgd->state()[0].second, pair(0, 0), 0));
 }
 
 TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
@@ -199,8 +200,8 @@ TEST(Sgd, IgnoresFrozenParametersAndMissingGradients) {
   p.parameters.freeze("q");
   const auto sgd = make_optimizer(p.parameters, {});
   EXPECT_EQ(sgd->state().size(), 1U);
-  sgd->step(0.1);
-  EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
+  take_step(*sgd, 0.1);
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
 }
 
 TEST(Sgd, AcceptsGradientsOfDifferentLayout) {
@@ -208,8 +209,9 @@ TEST(Sgd, AcceptsGradientsOfDifferentLayout) {
   auto value = parameters.add("p", at::zeros({2, 3}, at::kDouble), ParameterKind::weight);
   const auto sgd = make_optimizer(parameters, {.momentum = 0, .weight_decay = 0});
   value.mutable_grad() = at::tensor({1.0, 2.0, 3.0, 4.0, 5.0, 6.0}).view({3, 2}).t();
-  sgd->step(-1);
-  EXPECT_TRUE(close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
+  take_step(*sgd, -1);
+  EXPECT_TRUE(
+      tensors_close(value.detach(), at::tensor({1.0, 3.0, 5.0, 2.0, 4.0, 6.0}).view({2, 3}), 0));
 }
 
 TEST(Sgd, RejectsMomentumOfDifferentModel) {
@@ -219,7 +221,7 @@ TEST(Sgd, RejectsMomentumOfDifferentModel) {
   EXPECT_THROW(sgd->load({{"p", at::tensor({1.0})}}), Error);
   EXPECT_THROW(sgd->load({{"p", pair(1, 1)}, {"other", pair(1, 1)}}), Error);
   sgd->load({{"p", pair(3, 4)}});
-  EXPECT_TRUE(close(sgd->state()[0].second, pair(3, 4), 0));
+  EXPECT_TRUE(tensors_close(sgd->state()[0].second, pair(3, 4), 0));
 }
 
 TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
@@ -234,7 +236,7 @@ TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
     };
     const auto first = trained(true, false);
     give(a, 1, 1), give(b, 1, 2);
-    first->step(0.1);
+    take_step(*first, 0.1);
     const auto saved = first->state();
     const auto second = trained(false, true);
     for (const auto& [name, tensor] : second->state()) tensor.fill_(7);
@@ -242,7 +244,8 @@ TEST(Optimizer, ResetsStateOfNewlyTrainedParameters) {
     const std::map<std::string, at::Tensor> before(saved.begin(), saved.end());
     for (const auto& [name, tensor] : second->state()) {
       EXPECT_FALSE(name.starts_with("a"));
-      EXPECT_TRUE(same(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
+      EXPECT_TRUE(
+          tensors_equal(tensor, name.starts_with("b") ? before.at(name) : at::zeros_like(tensor)))
           << value_name(type) << ", " << name;
     }
     b.set_requires_grad(false);  // now different parameters are trained
@@ -258,10 +261,11 @@ TEST(AdamW, MatchesTorch) {
       p.parameters,
       {.type = OptimizerType::adamw, .momentum = 0.9, .beta2 = 0.99, .weight_decay = 0.1});
   give(p.value, 0.5, -4);
-  adamw->step(0.1);
-  EXPECT_TRUE(close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
+  take_step(*adamw, 0.1);
+  EXPECT_TRUE(tensors_close(p.value.detach(), pair(1 * 0.99 - 0.1, -2 * 0.99 + 0.1), 1e-7));
   give(p.value, 0, 0);
-  adamw->step(0.1);  // m = .045, s = .002475; their bias corrections are 1 - .81 and 1 - .9801
+  take_step(*adamw,
+            0.1);  // m = .045, s = .002475; their bias corrections are 1 - .81 and 1 - .9801
   const double second = 0.1 * (0.045 / 0.19) / std::sqrt(0.002475 / 0.0199);
   EXPECT_NEAR(p.value[0].item<double>(), 0.89 * 0.99 - second, 1e-7);
 }
@@ -272,10 +276,10 @@ TEST(AdamW, CountsStepsPerParameter) {
   const auto adamw =
       make_optimizer(p.parameters, {.type = OptimizerType::adamw, .weight_decay = 0});
   give(p.value, 1, 1);
-  adamw->step(0.1);
+  take_step(*adamw, 0.1);
   give(p.value, 1, 1);
   other.mutable_grad() = at::tensor({2.0});
-  adamw->step(0.1);
+  take_step(*adamw, 0.1);
   EXPECT_NEAR(other.item<double>(), 0.9, 1e-7);  // the first step of this parameter
   NamedTensors state = adamw->state();
   const std::map<std::string, at::Tensor> named(state.begin(), state.end());
@@ -289,15 +293,15 @@ TEST(AdamW, ResumesFromState) {
   const auto first = make_optimizer(whole.parameters, options);
   for (int step = 0; step < 3; ++step) {
     give(whole.value, step, 1);
-    first->step(0.1);
+    take_step(*first, 0.1);
   }
   half.value.detach().copy_(whole.value.detach());
   const auto second = make_optimizer(half.parameters, options);
   second->load(first->state());
   for (auto* side : {&whole, &half}) give(side->value, 2, -1);
-  first->step(0.1);
-  second->step(0.1);
-  EXPECT_TRUE(same(whole.value.detach(), half.value.detach()));
+  take_step(*first, 0.1);
+  take_step(*second, 0.1);
+  EXPECT_TRUE(tensors_equal(whole.value.detach(), half.value.detach()));
 }
 
 TEST(Optimizer, RejectsStateOfDifferentType) {
@@ -316,9 +320,9 @@ TEST(Optimizer, AcceptsEmptyAndMissingGradients) {
   const auto empty = parameters.add("empty", at::zeros({0}), ParameterKind::weight);
   for (const auto type : {OptimizerType::sgd, OptimizerType::adamw}) {
     const auto optimizer = make_optimizer(parameters, {.type = type});
-    EXPECT_EQ(optimizer->step(0.1).gradient_norm, 0);
+    EXPECT_EQ(take_step(*optimizer, 0.1).gradient_norm, 0);
     empty.mutable_grad() = at::zeros({0});
-    EXPECT_EQ(optimizer->step(0.1).not_finite, "");
+    EXPECT_EQ(take_step(*optimizer, 0.1).not_finite, "");
   }
 }
 
@@ -330,8 +334,8 @@ TEST(Optimizer, KeepsGroupsIfGradientIsNotFinite) {
         make_optimizer(p.parameters, {.type = type, .groups = {{.match = "q", .lr_factor = 2}}});
     give(p.value, 1, 1);
     other.mutable_grad() = at::tensor({std::numeric_limits<double>::quiet_NaN()});
-    EXPECT_EQ(optimizer->step(0.1).not_finite, "q");
-    EXPECT_TRUE(close(p.value.detach(), pair(1, -2), 0));
+    EXPECT_EQ(take_step(*optimizer, 0.1).not_finite, "q");
+    EXPECT_TRUE(tensors_close(p.value.detach(), pair(1, -2), 0));
     EXPECT_FALSE(p.value.grad().defined());
     for (const auto& [name, kept] : optimizer->state())
       EXPECT_EQ(kept.abs().sum().item<double>(), 0) << name;
@@ -350,7 +354,7 @@ struct ThreeParameters {
   void step(Optimizer& optimizer) {
     for (auto* value : {&backbone, &norm, &head})
       if (value->requires_grad()) value->mutable_grad() = at::tensor({0.0});
-    optimizer.step(0.1);
+    take_step(optimizer, 0.1);
   }
 };
 

@@ -127,7 +127,7 @@ struct Steps {
   }
 };
 
-void expect_near(const StepFigures& actual, const StepFigures& expected, double rounding) {
+void expect_near(const StepMetrics& actual, const StepMetrics& expected, double rounding) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
     EXPECT_EQ(actual[i].name, expected[i].name);
@@ -324,8 +324,8 @@ TEST(GradientBuckets, GiveSameSumsForAnySize) {
         double expected = 0;
         for (std::int64_t rank = 0; rank < cluster->size(); ++rank)
           if (i != rank) expected += static_cast<double>(10 * rank + i);
-        EXPECT_TRUE(
-            same(values[static_cast<std::size_t>(i)].grad(), at::full({i + 1, i + 1}, expected)))
+        EXPECT_TRUE(tensors_equal(values[static_cast<std::size_t>(i)].grad(),
+                                  at::full({i + 1, i + 1}, expected)))
             << i;
       }
       for (auto& value : values) value.mutable_grad().reset();
@@ -336,7 +336,7 @@ TEST(GradientBuckets, GiveSameSumsForAnySize) {
 TEST(ShareValues, BroadcastsValuesOfRank0) {
   const auto value = at::full({2, 3}, 0.5 + static_cast<double>(cluster->rank()));
   broadcast_values(*cluster, {{"a", value}}, "the model");
-  EXPECT_TRUE(same(value, at::full({2, 3}, 0.5)));
+  EXPECT_TRUE(tensors_equal(value, at::full({2, 3}, 0.5)));
 }
 
 TEST(ShareValues, ReportsRankAndTensorThatDiffer) {

@@ -22,8 +22,8 @@ class StatusWriting : public ::testing::Test {
   nlohmann::ordered_json file(std::int64_t start = 1) const {
     return read_status_file(run_.path(), start, 0);
   }
-  bool comes_to_be_written_after(double written) const {
-    return comes_to([&] {
+  bool wait_for_status_after(double written) const {
+    return wait_until([&] {
       const auto now = file();
       return !now.is_null() && now["written"] > written;
     });
@@ -36,12 +36,12 @@ class StatusWriting : public ::testing::Test {
 
 TEST_F(StatusWriting, FollowsTraining) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
-  ASSERT_TRUE(comes_to_be_written_after(0));
+  ASSERT_TRUE(wait_for_status_after(0));
   activity_.begin("data", "waits for data");
   activity_.set_progress({.step = 3, .total_steps = 9, .epochs = 0.5, .images = 12}, 4);
   activity_.set_metrics({{"loss", 0.25}});
   const auto before = wall_clock();
-  ASSERT_TRUE(comes_to_be_written_after(before));
+  ASSERT_TRUE(wait_for_status_after(before));
   auto now = file();
   EXPECT_EQ(now["state"], "training");
   EXPECT_EQ(now["status"]["step"], 3);
@@ -65,14 +65,14 @@ TEST_F(StatusWriting, RemovesFilesOfEarlierLaunches) {
 
 TEST_F(StatusWriting, WarnsOnceIfDiskIsFull) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_.path(), 1);
-  ASSERT_TRUE(comes_to_be_written_after(0));
+  ASSERT_TRUE(wait_for_status_after(0));
   const auto name = status_file(run_.path(), 0);
   fs::create_symlink("/dev/full", run_ / "full");
   fs::rename(run_ / "full", name);
-  EXPECT_TRUE(log_.comes_to_say("warning `trainer status`"));
+  EXPECT_TRUE(log_.wait_for_text("warning `trainer status`"));
   log_.take();
   fs::remove(name);
-  EXPECT_TRUE(comes_to_be_written_after(0)) << "once the disk has space";
+  EXPECT_TRUE(wait_for_status_after(0)) << "once the disk has space";
   fs::create_symlink("/dev/full", run_ / "full");
   fs::rename(run_ / "full", name);
   writer.end("done", "");
@@ -81,7 +81,7 @@ TEST_F(StatusWriting, WarnsOnceIfDiskIsFull) {
 
 TEST_F(StatusWriting, WarnsOnceIfFolderIsMissing) {
   StatusWriter writer(Cluster::alone(), activity_, {}, run_ / "none", 1);
-  EXPECT_TRUE(log_.comes_to_say("warning `trainer status`"));
+  EXPECT_TRUE(log_.wait_for_text("warning `trainer status`"));
   log_.take();
   writer.end("done", "");
   EXPECT_EQ(log_.take(), "");
@@ -92,7 +92,7 @@ TEST_F(StatusWriting, AnswersRequestsForEvents) {
   const auto asks = [&](const std::string& text) {
     std::ofstream(run_ / "asked") << text;
     fs::rename(run_ / "asked", ask_events_file(run_.path()));
-    return comes_to([&] {
+    return wait_until([&] {
       std::ostringstream events;
       events << std::ifstream(asked_events_file(run_.path(), 0)).rdbuf();
       return events.str().find(text) != std::string::npos;

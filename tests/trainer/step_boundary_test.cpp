@@ -286,7 +286,7 @@ TEST(StepBoundary, SavesTensorsOfCallbacks) {
   list.add("keeper", std::move(again));
   Trainer trainer(f.plan, std::move(list));
   trainer.resume(*saved);
-  EXPECT_TRUE(same(keeper.kept, at::full({2}, 15.0)));
+  EXPECT_TRUE(tensors_equal(keeper.kept, at::full({2}, 15.0)));
 }
 
 }  // namespace

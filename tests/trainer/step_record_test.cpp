@@ -1,5 +1,5 @@
 // Records of steps whose loss or gradient was not finite.
-#include "millrace/trainer/step_record.h"
+#include "millrace/trainer/failed_steps.h"
 
 #include <ATen/ops/tensor.h>
 
@@ -58,7 +58,7 @@ TEST(StepRecord, RoundTrips) {
   EXPECT_EQ(read.rejected, record().rejected);
   EXPECT_EQ(read.classes, record().classes);
   EXPECT_EQ(read.config, record().config);
-  EXPECT_TRUE(same(read.model.at(0).second, record().model.at(0).second));
+  EXPECT_TRUE(tensors_equal(read.model.at(0).second, record().model.at(0).second));
   ASSERT_EQ(read.batches.size(), 2U);
   for (const auto i : {0, 1}) EXPECT_EQ(digest(read.batches[i]), digest(record().batches[i]));
 }
@@ -111,7 +111,7 @@ TEST(StepRecord, RecordsFirstThreeBadSteps) {
   const auto read = read_step_record(scratch / "run" / "diverged" / "step-000005");
   EXPECT_EQ(read.info.step, 4);
   EXPECT_EQ(read.rejected, "the loss 'fit' is inf");
-  EXPECT_TRUE(same(read.model.at(0).second, before.at(4)));
+  EXPECT_TRUE(tensors_equal(read.model.at(0).second, before.at(4)));
   LineDetector again;
   again.bad_from = 4;
   again.bad_until = 9;

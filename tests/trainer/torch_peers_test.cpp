@@ -8,6 +8,7 @@
 #include "millrace/base/files.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "millrace/trainer/optimizer/schedule.h"
+#include "tests/support/optimizer_step.h"
 #include "tests/support/python.h"
 #include "tests/support/scratch.h"
 #include "tests/support/tensors.h"
@@ -39,9 +40,9 @@ void expect_ten_steps(const nlohmann::json& expected, const OptimizerOptions& op
   ASSERT_EQ(expected.size(), 10U);
   for (std::int64_t step = 0; step < 10; ++step) {
     value.mutable_grad() = gradient(step);
-    optimizer->step(0.1);
+    take_step(*optimizer, 0.1);
     const auto wanted = expected.at(static_cast<std::size_t>(step)).get<std::vector<double>>();
-    EXPECT_TRUE(close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
+    EXPECT_TRUE(tensors_close(value.detach().flatten(), at::tensor(wanted), 1e-12)) << step;
   }
 }
 

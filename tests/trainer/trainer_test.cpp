@@ -215,8 +215,8 @@ TEST(Trainer, SkipsStepsThatAreNotFinite) {
     weights.push_back(f.model.parameters().find("line.weight")->value.detach().clone());
   };
   EXPECT_EQ(f.run().at.bad_steps, 9);
-  EXPECT_TRUE(same(weights[2], weights[11]));
-  EXPECT_FALSE(same(weights[11], weights[12]));
+  EXPECT_TRUE(tensors_equal(weights[2], weights[11]));
+  EXPECT_FALSE(tensors_equal(weights[11], weights[12]));
 }
 
 /// A detector whose running mean includes every loss, like the statistics of batch norm.
@@ -249,8 +249,8 @@ TEST(Trainer, RestoresStatisticsAfterSkippedSteps) {
     means.push_back(model.parameters().find("line.mean")->value.clone());
   };
   Trainer(fake_plan(model, f.scratch / "other"), std::move(f.callbacks)).run();
-  EXPECT_TRUE(same(means[2], means[4]));
-  EXPECT_FALSE(same(means[4], means[5]));
+  EXPECT_TRUE(tensors_equal(means[2], means[4]));
+  EXPECT_FALSE(tensors_equal(means[4], means[5]));
   EXPECT_TRUE(means.back().isfinite().all().item<bool>());
 }
 

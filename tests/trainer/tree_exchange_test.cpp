@@ -85,7 +85,7 @@ TEST(SumAsTree, MatchesTreeForPowersOfTwo) {
     const auto own = leaves.size() / ranks;
     std::vector<at::Tensor> branches;
     for (std::size_t rank = 0; rank < ranks; ++rank) branches.push_back(tree(own, rank * own));
-    for (const auto& sum : sums_of(branches)) EXPECT_TRUE(same(sum, expected)) << ranks;
+    for (const auto& sum : sums_of(branches)) EXPECT_TRUE(tensors_equal(sum, expected)) << ranks;
   }
 }
 
@@ -96,7 +96,7 @@ TEST(SumAsTree, MatchesTreeForAnyRankCount) {
         const auto values = values_of(ranks, {count}, type);
         const auto expected = tree_sum(ranks, [&](std::size_t i) { return values[i]; });
         for (const auto& sum : sums_of(values))
-          EXPECT_TRUE(same(sum, expected)) << ranks << " ranks, " << count << " values";
+          EXPECT_TRUE(tensors_equal(sum, expected)) << ranks << " ranks, " << count << " values";
       }
 }
 
@@ -106,7 +106,7 @@ TEST(SumAsTree, RoundsHalfPrecisionOnce) {
   for (const double value : {1.0, 0.00390625, 0.00390625, 0.0})
     values.push_back(at::full({5}, value, at::kBFloat16));
   for (const auto& sum : sums_of(values))
-    EXPECT_TRUE(same(sum, at::full({5}, 1.0078125, at::kBFloat16)));
+    EXPECT_TRUE(tensors_equal(sum, at::full({5}, 1.0078125, at::kBFloat16)));
 }
 
 }  // namespace

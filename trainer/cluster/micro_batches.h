@@ -10,7 +10,6 @@
 #include <functional>
 #include <mutex>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "millrace/models/detector/rank_sum.h"

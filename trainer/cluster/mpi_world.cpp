@@ -12,7 +12,6 @@
 #include <thread>
 #include <utility>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/last_events.h"
 #include "millrace/base/log.h"

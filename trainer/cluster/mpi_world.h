@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <list>

@@ -9,6 +9,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"
+#include "millrace/trainer/cluster/gather_values.h"
 
 namespace millrace {
 namespace {
@@ -19,17 +20,14 @@ void check_equal_digests(const Cluster& cluster, const NamedTensors& values,
                          const std::string& what, const char* difference, DigestOf digest_of) {
   std::vector<std::uint64_t> mine;
   for (const auto& [name, value] : values) mine.push_back(digest_of(name, value));
-  const std::string_view bytes(reinterpret_cast<const char*>(mine.data()),
-                               mine.size() * sizeof(std::uint64_t));
-  const auto all = cluster.gather("compare tensors", bytes);
+  const auto all = gather_values(cluster, "compare tensors", mine);
   for (std::int64_t rank = 1; rank < cluster.size(); ++rank) {
     const auto& theirs = all[static_cast<std::size_t>(rank)];
     if (theirs.size() != all[0].size())
       throw Error(fmt::format("{} has {} tensors in {}, rank 0 has {}", cluster.name(rank),
-                              theirs.size() / sizeof(std::uint64_t), what,
-                              all[0].size() / sizeof(std::uint64_t)));
+                              theirs.size(), what, all[0].size()));
     for (std::size_t i = 0; i < values.size(); ++i)
-      if (theirs.compare(i * 8, 8, all[0], i * 8, 8) != 0)
+      if (theirs[i] != all[0][i])
         throw Error(fmt::format("{} {} '{}' of {} than {}", cluster.name(rank), difference,
                                 values[i].first, what, cluster.name(0)));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -20,7 +19,7 @@ inline auto members(BatchSize& size) {
 }
 
 inline auto members(StepProposal& proposal) {
-  return std::tie(proposal.stop, proposal.signal, proposal.figures, proposal.checkpoint,
+  return std::tie(proposal.stop, proposal.signal, proposal.detector_metrics, proposal.checkpoint,
                   proposal.data_place, proposal.waited_s, proposal.busy_s, proposal.hyper,
                   proposal.batches);
 }
@@ -90,7 +89,7 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepProposal& proposal
   std::uint64_t first_place = 0;
   std::vector<Sizes> sizes;
   for (auto& theirs : gather_values(cluster, "agreement on the step", proposal)) {
-    auto& [stop, signal, figures, checkpoint, place, waited_s, busy_s, hyper, batches] = theirs;
+    auto& [stop, signal, metrics, checkpoint, place, waited_s, busy_s, hyper, batches] = theirs;
     const auto rank = std::ssize(sizes);
     if (agreement.stop.empty() && !stop.empty())
       agreement.stop = rank == 0 ? stop : fmt::format("{} of {}", stop, cluster.name(rank));
@@ -101,7 +100,7 @@ StepAgreement agree_on_step(const Cluster& cluster, const StepProposal& proposal
           fmt::format("{} is at another position in the data than the ranks before it; do all "
                       "hosts have the same images and annotations?",
                       cluster.name(rank)));
-    agreement.figures |= figures;
+    agreement.detector_metrics |= metrics;
     agreement.checkpoint |= checkpoint;
     for (const auto& batch : batches) agreement.images += batch.images;
     if (rank == 0) agreement.hyper = std::move(hyper);

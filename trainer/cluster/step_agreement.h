@@ -36,12 +36,12 @@ struct StepPlace {
 
 /// The input of one rank to the agreement.
 struct StepProposal {
-  std::string stop = {};         // reason to end training here; empty = continue
-  int signal = 0;                // stop signal; 0 = none
-  bool figures = false;          // true = requests the detector's figures
-  bool checkpoint = false;       // true = requests a checkpoint
-  std::uint64_t data_place = 0;  // digest of the cursor after the step; 0 = the rank has no data
-  double waited_s = 0;           // seconds waiting for the data
+  std::string stop = {};          // reason to end training here; empty = continue
+  int signal = 0;                 // stop signal; 0 = none
+  bool detector_metrics = false;  // true = requests the detector's metrics
+  bool checkpoint = false;        // true = requests a checkpoint
+  std::uint64_t data_place = 0;   // digest of the cursor after the step; 0 = the rank has no data
+  double waited_s = 0;            // seconds waiting for the data
   double busy_s = 0;  // seconds since the last agreement, without waiting for other ranks
   std::vector<double> hyper = {};       // hyper-parameters by name; those of rank 0 are used
   std::vector<BatchSize> batches = {};  // this rank's part of the step
@@ -50,7 +50,7 @@ struct StepProposal {
 struct StepAgreement {
   std::string stop;  // reason of the first rank that has one; names the rank unless it is 0
   int signal = 0;    // stop signal of any rank; 0 = none
-  bool figures = false, checkpoint = false;
+  bool detector_metrics = false, checkpoint = false;
   std::int64_t images = 0;                     // number of images of the whole step
   std::vector<std::vector<std::int64_t>> ids;  // image ids, by batch in the order of StepPlace
   std::vector<double> hyper;                   // hyper-parameters of rank 0

@@ -6,11 +6,9 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <tuple>
 #include <utility>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/coco/data/subset.h"
@@ -58,24 +56,22 @@ std::string ids(const Batch& batch) {
 }  // namespace
 
 DetectorEvaluation::DetectorEvaluation(const DataSplit& split, EvaluationRun run)
-    : DetectorEvaluation(truth_of(split), split, std::move(run)) {}
-
-DetectorEvaluation::DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth,
-                                       const DataSplit& split, EvaluationRun run)
     : run_(std::move(run)),
-      last_image_(last_of(*truth, run_.max_images)),
+      truth_(truth_of(split)),
+      last_image_(last_of(*truth_, run_.max_images)),
       category_ids_(split.category_ids),
       limit_(limit_cost(split, run_)),
-      boxes_(truth, coco::options_for(*split.annotations, coco::IouType::box, run_.max_detections)),
-      masks_(truth,
+      boxes_(truth_,
+             coco::options_for(*split.annotations, coco::IouType::box, run_.max_detections)),
+      masks_(truth_,
              coco::options_for(*split.annotations, coco::IouType::mask, run_.max_detections)) {
   if (run_.boundary)
-    boundaries_.emplace(
-        truth, coco::options_for(*split.annotations, coco::IouType::boundary, run_.max_detections));
+    boundaries_.emplace(truth_, coco::options_for(*split.annotations, coco::IouType::boundary,
+                                                  run_.max_detections));
   if (!run_.proposals) return;
   proposals_.emplace(
-      truth, coco::EvaluateOptions{.class_agnostic = true, .max_detections = {100, 300, 1000}});
-  if (!truth->categories.empty()) any_category_ = truth->categories.front().id;
+      truth_, coco::EvaluateOptions{.class_agnostic = true, .max_detections = {100, 300, 1000}});
+  if (!truth_->categories.empty()) any_category_ = truth_->categories.front().id;
 }
 
 bool DetectorEvaluation::detect(Detector& detector, std::unique_ptr<DataFlow<Batch>> flow) {

@@ -47,13 +47,11 @@ class DetectorEvaluation {
   DetectorScores scores();
 
  private:
-  /// `truth`: the annotations of the evaluated classes.
-  DetectorEvaluation(const std::shared_ptr<const coco::Dataset>& truth, const DataSplit& split,
-                     EvaluationRun run);
   void add(std::int64_t image_id, std::vector<DetectedObject> objects);
   void add_proposals(std::int64_t image_id, const std::vector<DetectedObject>& proposals);
 
   EvaluationRun run_;
+  std::shared_ptr<const coco::Dataset> truth_;  // the annotations of the evaluated classes
   std::string title_ = "the detector";
   std::int64_t last_image_;  // id of the last evaluated image
   std::vector<std::int64_t> category_ids_;

@@ -18,7 +18,7 @@ namespace {
 constexpr auto kBoxes = "bbox/", kMasks = "segm/", kBoundaries = "boundary/",
                kProposals = "proposals/";
 
-/// COCO's recalls among its twelve figures, named by the limits of proposals.
+/// COCO's recalls among its twelve metrics, named by the limits of proposals.
 constexpr std::size_t kFirstRecall = 6;
 constexpr std::array kRecallNames = {"AR@100",   "AR@300",   "AR@1000",
                                      "ARs@1000", "ARm@1000", "ARl@1000"};
@@ -28,7 +28,7 @@ void append(Scalars& scalars, const std::string& prefix, const coco::Evaluation&
     scalars.emplace_back(prefix + evaluation.stat_names[i], evaluation.stats[i]);
 }
 
-/// Returns the names of an evaluation's figures.
+/// Returns the names of an evaluation's metrics.
 std::vector<std::string> names_of(const std::string& prefix, bool federated,
                                   std::uint32_t max_detections) {
   auto names = federated

@@ -23,7 +23,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
@@ -154,11 +153,6 @@ Optimizer::Optimizer(const Parameters& parameters, const OptimizerOptions& optio
   for (const auto& parameter : parameters)
     if (!parameter.trainable())
       for (const auto& [ending, is_number] : kept_) frozen_.insert(parameter.name + ending);
-}
-
-OptimizerStep Optimizer::step(double lr, double scale) {
-  const auto measured = measure(scale).to(at::kCPU, at::kDouble);
-  return apply(lr, {measured.const_data_ptr<double>(), static_cast<std::size_t>(measured.numel())});
 }
 
 at::Tensor Optimizer::measure(double scale) {

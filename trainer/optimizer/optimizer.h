@@ -8,7 +8,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "millrace/models/weights/parameters.h"
@@ -35,11 +34,6 @@ class Optimizer {
   /// Sets momentum, weight decay (except of groups with their own) and clipping from the next step
   /// on.
   void set_options(const OptimizerOptions& options) { options_ = options; }
-
-  /// Divides the gradients by `scale`, applies them at learning rate `lr`, and clears them.
-  /// Parameters without a gradient do not change. Calls measure() and apply() and waits for the
-  /// device in between.
-  OptimizerStep step(double lr, double scale = 1);
 
   /// First half of a step: divides the gradients by `scale` and queues the numbers that the second
   /// half needs, as a one-dimensional tensor on the gradients' device: the norm of each gradient,

@@ -1,7 +1,5 @@
 #include "millrace/trainer/optimizer/optimizer_options.h"
 
-#include "millrace/base/options.h"
-
 namespace millrace {
 
 void ParameterRule::describe(Options& o) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <string_view>
 
-#include "millrace/base/config.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/dataflow/detection/data_options.h"

@@ -12,7 +12,6 @@
 #include "millrace/dataflow/stages/multi_scale.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/callback.h"
-#include "millrace/trainer/every.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "millrace/base/disk/record_file.h"
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"
 #include "millrace/trainer/checkpoint/checkpoint.h"

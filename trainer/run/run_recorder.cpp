@@ -1,14 +1,15 @@
 #include "millrace/trainer/run/run_recorder.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "millrace/base/disk/status_files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/options.h"
 #include "millrace/base/process/process_usage.h"
+#include "millrace/trainer/cluster/gather_values.h"
 #include "millrace/trainer/train_state.h"
 
 namespace millrace {
@@ -141,28 +142,23 @@ void RunRecorder::add_other_ranks(RunUse& use) const try {
 }
 
 RunUse RunRecorder::whole_use() {
-  auto mine = use();
-  constexpr std::size_t kFigures = 4;
-  const auto energy = energy_j_.value_or(0);
-  const std::array<double, kFigures> figures = {
-      own_cpu_s(), static_cast<double>(peak_rss_bytes() >> 20), energy,
-      // 1 = a host that reports its energy; -1 = a host that does not.
-      cluster_.local_rank() != 0 ? 0.0
-      : energy_j_                ? 1.0
-                                 : -1.0};
-  const auto all = cluster_.numbers("resources used", figures);
-  mine.cpu_s = 0;
-  double joules = 0;
-  bool all_tell = true;
-  for (std::size_t rank = 0; rank < mine.peak_memory_mib.size(); ++rank) {
-    const auto* of_rank = &all[rank * kFigures];
-    mine.cpu_s += of_rank[0];
-    mine.peak_memory_mib[rank] = static_cast<std::int64_t>(of_rank[1]);
-    joules += of_rank[2];
-    all_tell = all_tell && of_rank[3] >= 0;
+  auto whole = use();
+  // CPU seconds, peak memory in MiB, and energy: 0 except on the first rank of a host, nullopt if
+  // the host does not report it.
+  using OfRank = std::tuple<double, std::int64_t, std::optional<double>>;
+  const auto energy = cluster_.local_rank() == 0 ? energy_j_ : 0;
+  const auto all = gather_values(cluster_, "resources used",
+                                 OfRank(own_cpu_s(), peak_rss_bytes() >> 20, energy));
+  whole.cpu_s = 0;
+  whole.energy_j = 0;
+  whole.peak_memory_mib.clear();
+  for (const auto& [cpu_s, memory_mib, joules] : all) {
+    whole.cpu_s += cpu_s;
+    whole.energy_j =
+        whole.energy_j && joules ? std::optional(*whole.energy_j + *joules) : std::nullopt;
+    whole.peak_memory_mib.push_back(memory_mib);
   }
-  mine.energy_j = all_tell ? std::optional(joules) : std::nullopt;
-  return mine;
+  return whole;
 }
 
 }  // namespace millrace

@@ -1,7 +1,6 @@
 // Keeps the record of a run up to date during training.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

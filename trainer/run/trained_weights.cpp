@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"

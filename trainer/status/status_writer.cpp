@@ -1,13 +1,16 @@
 #include "millrace/trainer/status/status_writer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
-#include <exception>
 #include <utility>
 
+#include "millrace/base/digest.h"
+#include "millrace/base/disk/record_file.h"
 #include "millrace/base/disk/status_files.h"
 #include "millrace/base/errors.h"
+#include "millrace/base/events/event_text.h"
 #include "millrace/base/files.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/process_identity.h"
@@ -63,12 +66,45 @@ ordered_json rank_status(const Cluster& cluster, const Activity& activity) {
   return json;
 }
 
+/// Returns a digest that distinguishes a run's folder from a folder of the same path on another
+/// host.
+std::string mark_of(const fs::path& folder) {
+  try {
+    return hex(digest(read_file(record_file_in(folder))));
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+LastEventsOptions options_of(const Cluster& cluster, const fs::path& folder) {
+  LastEventsOptions options{.rank = cluster.rank(),
+                            .name = cluster.size() > 1 ? cluster.name() : "rank 0",
+                            .host = host_name(),
+                            .at_sigterm = cluster.size() > 1};
+  const auto mark = cluster.broadcast("mark of the run", cluster.is_chief() ? mark_of(folder) : "");
+  options.file = events_file_in(fs::absolute(folder), cluster.rank());
+  if (!cluster.is_chief() && (mark.empty() || mark_of(folder) != mark)) {
+    options.is_private = true;
+    options.file = fs::temp_directory_path() /
+                   fmt::format("millrace-events-{}-{}", ::getuid(), folder.filename().string()) /
+                   options.file.filename();
+  }
+  return options;
+}
+
 void replace(const fs::path& file, const std::string& text) {
   const std::string_view part = text;
   replace_file(file, {&part, 1});
 }
 
 }  // namespace
+
+RankEvents::RankEvents(const Cluster& cluster, const fs::path& folder)
+    : options_(options_of(cluster, folder)), last_(options_) {}
+
+std::string RankEvents::text(std::string_view why) const {
+  return events_text({options_.rank, ::getpid(), options_.name, options_.host}, why);
+}
 
 StatusWriter::StatusWriter(const Cluster& cluster, const Activity& activity,
                            const DataOptions& data, fs::path folder, std::int64_t start)

@@ -1,4 +1,4 @@
-// Records the operators that run, as reported by libtorch.
+// Records the operators that run, as reported by libtorch, and their minimum work.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,9 +8,21 @@
 #include <vector>
 
 #include "millrace/base/clock.h"
-#include "millrace/trainer/trace/op_work.h"
 
 namespace millrace {
+
+/// The minimum work of an operator: its arithmetic, and the memory that it reads and writes.
+struct OpWork {
+  // Operations of convolutions and matrix products (a multiply-add counts as two); 0 for others.
+  double flops = 0;
+  double bytes = 0;  // bytes of all input and output tensors, each counted once
+
+  OpWork& operator+=(const OpWork& other) {
+    flops += other.flops;
+    bytes += other.bytes;
+    return *this;
+  }
+};
 
 struct OpSpan {
   std::string name;  // name of the operator, e.g. "aten::convolution"

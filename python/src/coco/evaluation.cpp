@@ -15,8 +15,8 @@
 #include "millrace/coco/evaluation/details.h"
 #include "python/src/coco/arrays.h"
 #include "python/src/coco/bindings.h"
-#include "python/src/coco/rle_objects.h"
 #include "python/src/coco/sets.h"
+#include "python/src/coco/shapes.h"
 
 namespace millrace::python {
 namespace {
@@ -24,14 +24,14 @@ namespace {
 using coco::EvaluateOptions;
 using coco::Evaluation;
 
-/// Converts the evaluation parameters given in Python.
-EvaluateOptions options_of(const std::string& iou_type, const std::vector<double>& iou_thrs,
-                           const std::vector<double>& rec_thrs,
-                           const std::vector<std::pair<double, double>>& areas,
-                           const std::vector<std::string>& area_names,
-                           const std::vector<std::uint32_t>& max_dets, bool use_cats,
-                           const std::vector<std::int64_t>& cat_ids,
-                           const std::vector<double>& sigmas, bool federated) {
+/// Converts the evaluation parameters given in Python; `areas` are the low and the high end of each
+/// range in turn.
+void init_options(EvaluateOptions* self, const std::string& iou_type,
+                  const std::vector<double>& iou_thrs, const std::vector<double>& rec_thrs,
+                  const std::vector<double>& areas, const std::vector<std::string>& area_names,
+                  const std::vector<std::uint32_t>& max_dets, bool use_cats,
+                  const std::vector<std::int64_t>& cat_ids, const std::vector<double>& sigmas,
+                  bool federated) {
   EvaluateOptions options;
   const Task task = task_of(iou_type);
   options.iou = task == Task::bbox   ? coco::IouType::box
@@ -42,13 +42,13 @@ EvaluateOptions options_of(const std::string& iou_type, const std::vector<double
   options.iou_thresholds = iou_thrs;
   options.recall_thresholds = rec_thrs;
   options.area_ranges.clear();
-  for (std::size_t a = 0; a < areas.size(); ++a)
+  for (std::size_t a = 0; 2 * a + 1 < areas.size(); ++a)
     options.area_ranges.push_back(
-        {a < area_names.size() ? area_names[a] : "", areas[a].first, areas[a].second});
+        {a < area_names.size() ? area_names[a] : "", areas[2 * a], areas[2 * a + 1]});
   options.max_detections = max_dets;
   options.class_agnostic = !use_cats;
   options.category_ids = cat_ids;
-  return options;
+  new (self) EvaluateOptions(std::move(options));
 }
 
 /// Returns the tables as in pycocotools' `eval`, and the metrics.
@@ -215,20 +215,6 @@ nb::tuple match_cell(const Numbers& overlaps, const Numbers& thresholds, const N
 
 // ---- Image by image -----------------------------------------------------------------------------
 
-coco::Rle mask_of_rows(const nb::ndarray<nb::ro, nb::device::cpu>& masks, std::size_t i) {
-  const auto height = static_cast<std::uint32_t>(masks.shape(1));
-  const auto width = static_cast<std::uint32_t>(masks.shape(2));
-  const auto* first = static_cast<const std::uint8_t*>(masks.data()) +
-                      static_cast<std::int64_t>(i) * masks.stride(0);
-  if (masks.stride(2) == 1 && masks.stride(1) == std::int64_t{width})
-    return coco::encode(first, height, width);
-  std::vector<std::uint8_t> copy;
-  for (std::uint32_t y = 0; y < height; ++y)
-    for (std::uint32_t x = 0; x < width; ++x)
-      copy.push_back(first[y * masks.stride(1) + x * masks.stride(2)]);
-  return coco::encode(copy.data(), height, width);
-}
-
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
 /// An evaluator with its data set.
@@ -293,7 +279,12 @@ void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes
     }
     try {
       if (!texts.empty()) one.mask = texts[i].decoded();
-      if (bitmaps.is_valid()) one.mask = mask_of_rows(bitmaps, i);
+      if (bitmaps.is_valid())
+        one.mask = mask_of_bitmap(static_cast<const std::uint8_t*>(bitmaps.data()) +
+                                      static_cast<std::int64_t>(i) * bitmaps.stride(0),
+                                  static_cast<std::uint32_t>(bitmaps.shape(1)),
+                                  static_cast<std::uint32_t>(bitmaps.shape(2)), bitmaps.stride(1),
+                                  bitmaps.stride(2));
     } catch (const Error& problem) {
       throw Error(fmt::format("{}masks[{}]: {}", of, i, problem.what()));
     }
@@ -311,23 +302,10 @@ void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes
 void bind_evaluation(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<EvaluateOptions>(module, "Options", "The parameters of an evaluation.")
-      .def(
-          "__init__",
-          [](EvaluateOptions* self, const std::string& iou_type,
-             const std::vector<double>& iou_thrs, const std::vector<double>& rec_thrs,
-             const std::vector<double>& areas, const std::vector<std::string>& area_names,
-             const std::vector<std::uint32_t>& max_dets, bool use_cats,
-             const std::vector<std::int64_t>& cat_ids, const std::vector<double>& sigmas,
-             bool federated) {
-            std::vector<std::pair<double, double>> ranges;
-            for (std::size_t a = 0; a + 1 < areas.size(); a += 2)
-              ranges.emplace_back(areas[a], areas[a + 1]);
-            new (self) EvaluateOptions(options_of(iou_type, iou_thrs, rec_thrs, ranges, area_names,
-                                                  max_dets, use_cats, cat_ids, sigmas, federated));
-          },
-          "iou_type"_a, "iou_thrs"_a, "rec_thrs"_a, "areas"_a, "area_names"_a, "max_dets"_a,
-          "use_cats"_a, "cat_ids"_a, "sigmas"_a = std::vector<double>(), "federated"_a = false,
-          "areas: low, high of each range in turn.");
+      .def("__init__", &init_options, "iou_type"_a, "iou_thrs"_a, "rec_thrs"_a, "areas"_a,
+           "area_names"_a, "max_dets"_a, "use_cats"_a, "cat_ids"_a,
+           "sigmas"_a = std::vector<double>(), "federated"_a = false,
+           "areas: low, high of each range in turn.");
   nb::class_<Run>(module, "Run", "Detections and the data set to evaluate them against.")
       .def(
           "__init__",

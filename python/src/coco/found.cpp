@@ -40,7 +40,7 @@ class FoundWriter {
   void add(const Detections::Record& record, Shape shape, std::size_t index,
            std::pair<std::uint32_t, std::uint32_t> image_size,
            std::span<const double> keypoints = {}) {
-    if (shape.kind == Shape::Kind::none && next_.waiting.empty())
+    if (is_none(shape) && next_.waiting.empty())
       next_.ready.add(record, keypoints);
     else
       next_.waiting.push_back({record, std::move(shape), index, image_size,
@@ -96,11 +96,10 @@ class FoundWriter {
   }
 
   static void add_mask(const Waiting& one, Detections& out) {
-    if (one.shape.kind == Shape::Kind::none) return out.add(one.record, one.keypoints);
+    if (is_none(one.shape)) return out.add(one.record, one.keypoints);
     try {
-      if (one.shape.kind == Shape::Kind::counts)
-        return out.add(one.record, one.shape.counts, one.shape.height, one.shape.width,
-                       one.keypoints);
+      if (const auto* text = std::get_if<RleText>(&one.shape))
+        return out.add(one.record, text->counts, text->height, text->width, one.keypoints);
       const coco::Rle mask = mask_of(one.shape, one.image_size.first, one.image_size.second);
       out.add(one.record, coco::encode_counts(mask), mask.height, mask.width, one.keypoints);
     } catch (const Error& problem) {
@@ -171,7 +170,7 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       if (task == Task::segm) {
         shape = shape_of(keys().segmentation.get(dict, place), place);
         if (!size) size = index.size(id);
-        if (shape.kind == Shape::Kind::none) fail_value(place, "'segmentation' is empty");
+        if (is_none(shape)) fail_value(place, "'segmentation' is empty");
       } else if (task == Task::bbox) {
         read_box(keys().bbox.get(dict, place), place, one.bbox);
         one.has_bbox = true;
@@ -223,10 +222,9 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
       PyObject* segmentation =
           masks_first ? keys().segmentation.get(dict, place) : keys().segmentation.find(dict);
       if (segmentation) shape = shape_of(segmentation, place);
-      if (masks_first && shape.kind == Shape::Kind::none)
-        fail_value(place, "'segmentation' is empty");
+      if (masks_first && is_none(shape)) fail_value(place, "'segmentation' is empty");
     }
-    const bool has_shape = shape.kind != Shape::Kind::none;
+    const bool has_shape = !is_none(shape);
     writer.add(one, std::move(shape), i, has_shape ? sizes.of(one.image_id) : std::pair(0U, 0U),
                keypoints);
   }

@@ -16,7 +16,7 @@
 #include "millrace/coco/masks/masks.h"
 #include "python/src/coco/arrays.h"
 #include "python/src/coco/bindings.h"
-#include "python/src/coco/rle_objects.h"
+#include "python/src/coco/shapes.h"
 
 namespace millrace::python {
 namespace {
@@ -57,30 +57,6 @@ nb::list encoded(const std::vector<Rle>& masks) {
   return all;
 }
 
-/// Returns the run lengths of a column-major mask.
-Rle runs_of_columns(const std::uint8_t* pixels, std::uint32_t height, std::uint32_t width) {
-  Rle mask{height, width, {}};
-  const std::size_t count = std::size_t{height} * width;
-  bool inside = false;
-  std::size_t begin = 0, i = 0;
-  while (i < count) {
-    const std::uint64_t same = inside ? 0x0101010101010101U : 0;
-    std::uint64_t eight = 0;
-    while (i + 8 <= count && (std::memcpy(&eight, pixels + i, 8), eight == same)) i += 8;
-    while (i < count && (pixels[i] != 0) == inside) {
-      ++i;
-      if (i % 8 == 0) break;
-    }
-    if (i < count && (pixels[i] != 0) != inside) {
-      mask.counts.push_back(static_cast<std::uint32_t>(i - begin));
-      begin = i;
-      inside = !inside;
-    }
-  }
-  mask.counts.push_back(static_cast<std::uint32_t>(count - begin));
-  return mask;
-}
-
 /// Writes height x width pixels in column-major order, 0 or 1.
 void fill_columns(const Rle& mask, std::uint8_t* pixels) {
   int value = 0;
@@ -103,25 +79,11 @@ nb::list encode(const Bitmaps& bitmaps) {
                               .c_str());
   const auto h = static_cast<std::uint32_t>(height), w = static_cast<std::uint32_t>(width);
   const std::int64_t down = bitmaps.stride(1), right = bitmaps.stride(2);
-  const bool columns = down == 1 && (right == std::int64_t{h} || w < 2);
-  const bool rows = right == 1 && (down == std::int64_t{w} || h < 2);
   const std::uint8_t* data = bitmaps.data();
   const std::int64_t next = bitmaps.stride(0);
   std::vector<Rle> masks(count);
   for_each(count, "bimask", [&](std::size_t i) {
-    const std::uint8_t* first = data + static_cast<std::int64_t>(i) * next;
-    if (columns) {
-      masks[i] = runs_of_columns(first, h, w);
-    } else if (rows) {
-      masks[i] = coco::encode(first, h, w);
-    } else {
-      std::vector<std::uint8_t> copy;
-      copy.reserve(height * width);
-      for (std::int64_t x = 0; x < std::int64_t{w}; ++x)
-        for (std::int64_t y = 0; y < std::int64_t{h}; ++y)
-          copy.push_back(first[y * down + x * right]);
-      masks[i] = runs_of_columns(copy.data(), h, w);
-    }
+    masks[i] = mask_of_bitmap(data + static_cast<std::int64_t>(i) * next, h, w, down, right);
   });
   return encoded(masks);
 }

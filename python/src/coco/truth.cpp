@@ -98,11 +98,10 @@ Truth truth_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
   std::vector<coco::Segmentation> decoded(shapes.size());
   coco::in_arena(0, [&] {
     tbb::parallel_for(std::size_t{0}, shapes.size(), [&](std::size_t i) {
-      using Kind = Shape::Kind;
       try {
-        if (shapes[i].kind == Kind::polygons)
-          decoded[i] = std::move(shapes[i].polygons);
-        else if (shapes[i].kind != Kind::none)
+        if (auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shapes[i]))
+          decoded[i] = std::move(*polygons);
+        else if (!is_none(shapes[i]))
           decoded[i] = mask_of(shapes[i], 0, 0);
       } catch (const Error& problem) {
         throw Error(fmt::format("annotation {}: {}", records->annotations[i].id, problem.what()));

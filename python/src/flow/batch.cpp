@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <nanobind/stl/string.h>
 
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "millrace/base/digest.h"
 #include "millrace/dataflow/detection/geometry.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/values.h"
 
 namespace millrace::python {

@@ -1,7 +1,6 @@
 // A batch in Python, as arrays over the memory that the flow's threads filled.
 #pragma once
 
-#include <nanobind/nanobind.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -34,7 +33,5 @@ class PythonBatch {
   std::int64_t number_ = 0;
   pid_t process_ = ::getpid();
 };
-
-void add_batch(nanobind::module_& module);
 
 }  // namespace millrace::python

@@ -11,13 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/data_recipe.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/engine/order.h"
 #include "millrace/dataflow/serving/facts.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/stage.h"
 #include "python/src/flow/stream.h"
 #include "python/src/flow/values.h"

@@ -27,6 +27,4 @@ void check_share(Share share);
 /// Returns the seed. Throws ConfigError naming `place` if it is out of range.
 std::uint64_t checked_seed(std::int64_t seed, const std::string& place);
 
-void add_flow(nanobind::module_& module);
-
 }  // namespace millrace::python

@@ -7,8 +7,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +17,7 @@
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/image/buffer_pool.h"
 #include "millrace/dataflow/sources/detection_sources.h"
-#include "python/src/flow/batch.h"
-#include "python/src/flow/flow.h"
-#include "python/src/flow/served.h"
-#include "python/src/flow/server.h"
-#include "python/src/flow/stage.h"
-#include "python/src/flow/stream.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/values.h"
 
 namespace millrace::python {
@@ -59,19 +52,16 @@ std::string describe() {
          components_of(detection_stages()) + components_of(detection_sources());
 }
 
-void make_sample(const nb::handle folder, std::int64_t train, std::int64_t val, std::int64_t seed) {
-  try {
-    const auto path = to_config(folder, "make_sample(folder)");
-    if (!std::holds_alternative<std::string>(path.data))
-      throw ConfigError("make_sample(folder): expected a path");
-    Config table(Config::Table{}, {"make_sample"});
-    for (const auto& [name, value] : {std::pair{"train", train}, {"val", val}, {"seed", seed}})
-      table.set(name, {value, {fmt::format("make_sample({}=...)", name)}});
-    const auto options = read_options<coco::SampleOptions>(table);
-    without_gil([&] { coco::make_sample(std::get<std::string>(path.data), options); });
-  } catch (...) {
-    raise_in_python();
-  }
+void make_sample(const nb::handle folder, std::int64_t train, std::int64_t val,
+                 std::int64_t seed) try {
+  const auto path = path_of(folder, "make_sample(folder)");
+  Config table(Config::Table{}, {"make_sample"});
+  for (const auto& [name, value] : {std::pair{"train", train}, {"val", val}, {"seed", seed}})
+    table.set(name, {value, {fmt::format("make_sample({}=...)", name)}});
+  const auto options = read_options<coco::SampleOptions>(table);
+  without_gil([&] { coco::make_sample(path, options); });
+} catch (...) {
+  raise_in_python();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "python/src/flow/served.h"
+// Batches from data servers in Python: the module's class Served.
 
 #include <fmt/format.h>
 #include <nanobind/stl/map.h>
@@ -16,6 +16,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/serving/remote_flow.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/flow.h"
 #include "python/src/flow/stream.h"
 #include "python/src/flow/values.h"
@@ -110,15 +111,10 @@ class Served final : public Stream {
   serving::Facts known_;
 };
 
-void make_keys(nb::handle name) {
-  try {
-    const auto path = to_config(name, "make_keys(name)");
-    if (!std::holds_alternative<std::string>(path.data))
-      throw ConfigError("make_keys(name): expected a path");
-    serving::make_keys(std::get<std::string>(path.data));
-  } catch (...) {
-    raise_in_python();
-  }
+void make_keys(nb::handle name) try {
+  serving::make_keys(path_of(name, "make_keys(name)"));
+} catch (...) {
+  raise_in_python();
 }
 
 }  // namespace

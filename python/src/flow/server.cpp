@@ -1,4 +1,4 @@
-#include "python/src/flow/server.h"
+// A data server in Python: the module's class Server.
 
 #include <fmt/format.h>
 #include <nanobind/stl/optional.h>
@@ -16,6 +16,7 @@
 #include "millrace/dataflow/data_recipe.h"
 #include "millrace/dataflow/detection_flows.h"
 #include "millrace/dataflow/serving/server.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/flow.h"
 #include "python/src/flow/stream.h"
 #include "python/src/flow/values.h"

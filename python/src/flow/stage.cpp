@@ -12,6 +12,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/detection_stages.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/values.h"
 
 namespace millrace::python {

@@ -30,7 +30,4 @@ class ScopedFunctions {
   FunctionsPtr before_;
 };
 
-/// Adds the class Sample.
-void add_sample(nanobind::module_& module);
-
 }  // namespace millrace::python

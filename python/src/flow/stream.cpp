@@ -14,6 +14,7 @@
 #include "millrace/base/leak.h"
 #include "millrace/base/word_wrap.h"
 #include "python/src/flow/batch.h"
+#include "python/src/flow/bindings.h"
 #include "python/src/flow/values.h"
 
 namespace millrace::python {

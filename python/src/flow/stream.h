@@ -67,6 +67,4 @@ class Stream {
   std::exception_ptr failure_;           // also rethrown by later calls
 };
 
-void add_stream(nanobind::module_& module);
-
 }  // namespace millrace::python

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 #include "millrace/base/word_wrap.h"
 #include "millrace/coco/masks/masks.h"
@@ -72,6 +71,13 @@ Config to_config(nb::handle value, const std::string& place) {
   if (nb::hasattr(value, "tolist")) return to_config(value.attr("tolist")(), place);
   if (value.is_none()) refuse(place, "is None; omit the option for its default");
   refuse(place, fmt::format("takes numbers, strings, lists and dicts, not '{}'", class_of(value)));
+}
+
+std::string path_of(nb::handle value, const std::string& place) {
+  const auto path = to_config(value, place);
+  const auto* text = std::get_if<std::string>(&path.data);
+  if (!text) throw ConfigError(place + ": expected a path");
+  return *text;
 }
 
 template <class T>

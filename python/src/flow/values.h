@@ -21,6 +21,9 @@ namespace nb = nanobind;
 /// as "Flow(short_side=...)", which messages contain. Throws ConfigError for anything else.
 Config to_config(nb::handle value, const std::string& place);
 
+/// Returns a path given in Python as text. Throws ConfigError that names `place`.
+std::string path_of(nb::handle value, const std::string& place);
+
 /// Returns an array of T over memory that `owner` keeps alive. If the array is not empty, `data`
 /// must not move.
 template <class T>
@@ -70,8 +73,6 @@ auto without_gil(Work&& work) {
   }
 }
 
-/// Adds the class millrace.data.DataError, raised for unusable images.
-void add_data_error(nb::module_& module);
 bool is_data_error(const nb::python_error& error);
 
 }  // namespace millrace::python

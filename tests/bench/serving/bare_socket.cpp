@@ -19,7 +19,7 @@
 #include "millrace/dataflow/serving/assignment.h"
 #include "tests/bench/serving/batches.h"
 #include "tests/bench/serving/process.h"
-#include "tests/bench/serving/ways.h"
+#include "tests/bench/serving/transports.h"
 
 namespace millrace::bench {
 namespace {
@@ -47,7 +47,7 @@ void receive_all(int connection, void* to, std::size_t bytes) {
   require(::recv(connection, to, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes), "receive");
 }
 
-class BareSocket final : public Way {
+class BareSocket final : public Transport {
  public:
   explicit BareSocket(const Load& load)
       : load_(load), listening_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -84,7 +84,7 @@ class BareSocket final : public Way {
   std::vector<pid_t> servers() const override { return {server_->id()}; }
 
  private:
-  bool is_checked() const { return load_.way == "checked"; }
+  bool is_checked() const { return load_.transport == "checked"; }
 
   void serve() const {
     const auto batches = make_batches(BufferPool());
@@ -113,7 +113,7 @@ class BareSocket final : public Way {
 
 }  // namespace
 
-std::unique_ptr<Way> open_bare_socket(const Load& load) {
+std::unique_ptr<Transport> open_bare_socket(const Load& load) {
   if (load.consumers != 1 || load.servers != 1)
     throw ConfigError("a bare socket supports one consumer and one server");
   return std::make_unique<BareSocket>(load);

@@ -14,7 +14,7 @@
 #include "millrace/dataflow/serving/server.h"
 #include "tests/bench/serving/batches.h"
 #include "tests/bench/serving/process.h"
-#include "tests/bench/serving/ways.h"
+#include "tests/bench/serving/transports.h"
 
 namespace millrace::bench {
 namespace {
@@ -73,10 +73,10 @@ serving::KeyPair new_key_pair() {
   return {public_key.data(), secret_key.data()};
 }
 
-class DataServers final : public Way {
+class DataServers final : public Transport {
  public:
   explicit DataServers(const Load& load) : load_(load) {
-    if (load.way == "curve") keys_ = {new_key_pair(), new_key_pair()};
+    if (load.transport == "curve") keys_ = {new_key_pair(), new_key_pair()};
     for (int k = 0; k < load.servers; ++k) {
       const auto endpoint = this->endpoint(k);
       servers_.emplace_back([&] { serve(endpoint); });
@@ -108,13 +108,14 @@ class DataServers final : public Way {
 
  private:
   std::string endpoint(int k) const {
-    return load_.way == "tcp" || load_.way == "curve"
+    return load_.transport == "tcp" || load_.transport == "curve"
                ? fmt::format("tcp://127.0.0.1:{}", 20'000 + (::getpid() + 64 * k) % 20'000)
                : fmt::format("ipc:///tmp/bench-serving-{}-{}", ::getpid(), k);
   }
 
   void serve(const std::string& endpoint) const {
-    const auto memory = load_.way == "shared" ? std::make_shared<serving::SharedMemory>() : nullptr;
+    const auto memory =
+        load_.transport == "shared" ? std::make_shared<serving::SharedMemory>() : nullptr;
     const auto batches = make_batches(memory ? BufferPool(memory->source()) : BufferPool());
     serving::ServerOptions options{.listen = {.bind = endpoint}, .memory = memory};
     if (keys_) {
@@ -138,7 +139,7 @@ class DataServers final : public Way {
 
 }  // namespace
 
-std::unique_ptr<Way> open_data_servers(const Load& load) {
+std::unique_ptr<Transport> open_data_servers(const Load& load) {
   return std::make_unique<DataServers>(load);
 }
 

@@ -91,7 +91,7 @@ TEST_F(Record, SumsSessionsOfResumedRun) {
     Served training(
         Words{MILLRACE_TRAINER} + command({"train.price_per_hour=36", "train.max_steps=100000"}),
         in_folder("log"));
-    ASSERT_TRUE(comes_to([&] {
+    ASSERT_TRUE(wait_until([&] {
       return fs::exists(run(1) / "record.json") && !record(1).at("evaluations").empty() &&
              record(1).at("starts").at(0).at("used").at("step") >= 3;
     })) << training.log();

@@ -28,44 +28,44 @@ using ::testing::ThrowsMessage;
 using ::testing::UnorderedElementsAreArray;
 
 /// The message of the flows in this file: a number, and a random number drawn by a stage.
-struct Grain {
+struct TestMessage {
   std::int64_t number = 0;
-  std::uint64_t dice = 0;
-  friend bool operator==(const Grain&, const Grain&) = default;
+  std::uint64_t random = 0;
+  friend bool operator==(const TestMessage&, const TestMessage&) = default;
 };
-using Sack = std::vector<Grain>;
+using TestGroup = std::vector<TestMessage>;
 
 /// Sleeps for a random time, so that a flow that does not restore the order fails the test.
-Grain roll(std::int64_t number, Rng& rng) {
-  const Grain grain{number, rng()};
+TestMessage roll(std::int64_t number, Rng& rng) {
+  const TestMessage message{number, rng()};
   std::this_thread::sleep_for(std::chrono::microseconds(rng.below(200)));
-  return grain;
+  return message;
 }
 
 /// Returns a stage that drops about one in `n` samples; 0 = none.
 auto drop_one_in(std::uint64_t n) {
-  return [n](Grain grain, Rng& rng) {
-    if (n > 0 && rng.below(n) == 0) throw DataError("grain", "lost");
-    return grain;
+  return [n](TestMessage message, Rng& rng) {
+    if (n > 0 && rng.below(n) == 0) throw DataError("message", "lost");
+    return message;
   };
 }
 
 std::size_t parity(std::int64_t number) { return number % 3 == 0; }
 
-std::unique_ptr<DataFlow<Sack>> mill(const FlowOptions& options, std::int64_t size = 53,
-                                     std::uint64_t drops = 0) {
+std::unique_ptr<DataFlow<TestGroup>> mill(const FlowOptions& options, std::int64_t size = 53,
+                                          std::uint64_t drops = 0) {
   return from(Numbers{size})
       .map("roll", roll)
       .map("drop", drop_one_in(drops))
       .group_by(parity, /*groups=*/2, /*size=*/4)
-      .map("pass", [](Sack sack) { return sack; })
+      .map("pass", [](TestGroup group) { return group; })
       .start(options);
 }
 
-std::vector<std::int64_t> numbers(const std::vector<Sack>& sacks) {
+std::vector<std::int64_t> numbers(const std::vector<TestGroup>& groups) {
   std::vector<std::int64_t> all;
-  for (const auto& sack : sacks)
-    for (const auto& grain : sack) all.push_back(grain.number);
+  for (const auto& group : groups)
+    for (const auto& message : group) all.push_back(message.number);
   return all;
 }
 
@@ -124,7 +124,7 @@ TEST(Engine, KeepsPartialGroupsAtEpochEnd) {
   std::vector<std::int64_t> first_epoch;
   while (auto item = flow->next()) {
     if (item->epoch > 0) break;
-    for (const auto& grain : item->value) first_epoch.push_back(grain.number);
+    for (const auto& message : item->value) first_epoch.push_back(message.number);
   }
   EXPECT_THAT(first_epoch, UnorderedElementsAreArray(count_to(53)));
 }
@@ -151,7 +151,7 @@ TEST_P(Resume, YieldsSameRemainderAfterEveryBatch) {
                       .threads = 2,
                       .max_skipped = 1};
   const auto flow = mill(options, 37, 6);
-  std::vector<Delivery<Sack>> whole;
+  std::vector<Delivery<TestGroup>> whole;
   while (auto item = flow->next()) whole.push_back(std::move(*item));
   ASSERT_GT(whole.size(), 9U);
   ASSERT_GT(flow->report().skipped, 0);
@@ -205,7 +205,7 @@ TEST(Engine, KeepsInFlightWithinTickets) {
 
 /// Throws DataError for multiples of seven.
 std::int64_t no_sevens(std::int64_t number) {
-  if (number % 7 == 0) throw DataError("grain " + std::to_string(number), "is a seven");
+  if (number % 7 == 0) throw DataError("message " + std::to_string(number), "is a seven");
   return number;
 }
 
@@ -217,7 +217,7 @@ TEST(Faults, AreOmittedAndCountedIfSkipped) {
   const auto report = flow->report();
   EXPECT_EQ(report.skipped, 3);
   ASSERT_THAT(report.skipped_reasons, SizeIs(3));
-  EXPECT_EQ(report.skipped_reasons[1], "epoch 0, sample 7, stage 'sieve': grain 7: is a seven");
+  EXPECT_EQ(report.skipped_reasons[1], "epoch 0, sample 7, stage 'sieve': message 7: is a seven");
 }
 
 TEST(Faults, FailFlowAboveMaxSkipped) {
@@ -225,7 +225,7 @@ TEST(Faults, FailFlowAboveMaxSkipped) {
       from(Numbers{20}).map("sieve", no_sevens).start({.threads = 2, .max_skipped = 0.1});
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(flow->next());
   EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<Error>(::testing::ContainsRegex(
-                                         "3 samples of epoch 0 .*grain 14: is a seven")));
+                                         "3 samples of epoch 0 .*message 14: is a seven")));
   EXPECT_FALSE(flow->next());
 }
 
@@ -268,7 +268,7 @@ TEST(Faults, DropGroupIfAfterGroupStage) {
                         .group(3)
                         .map("pack",
                              [](std::vector<std::int64_t> group) {
-                               if (group[0] == 3) throw DataError("sack", "torn");
+                               if (group[0] == 3) throw DataError("group", "torn");
                                return group[0];
                              })
                         .start({.threads = 2, .max_skipped = 0.25});

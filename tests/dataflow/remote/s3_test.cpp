@@ -24,7 +24,7 @@ using namespace testing;
 class SignedRequests : public Test {
  protected:
   SignedRequests() {
-    EXPECT_TRUE(comes_to([&] {
+    EXPECT_TRUE(wait_until([&] {
       return std::filesystem::exists(scratch_ / "port") || server_.has_ended();
     })) << server_.output();
     account_.endpoint = "http://127.0.0.1:" + read_file(scratch_ / "port");

@@ -68,7 +68,7 @@ class ServingBadInput : public ::testing::Test {
   }
   /// Expects the server to serve batches.
   static void expect_served(const std::string& endpoint) {
-    EXPECT_EQ(seen(*connect({endpoint}), 10), expected_digests({}, 10));
+    EXPECT_EQ(next_digests(*connect({endpoint}), 10), expected_digests({}, 10));
   }
 
   // ZMTP 3.1: signature, version and mechanism in 64 bytes, then a command of 28 bytes.
@@ -140,11 +140,11 @@ TEST_F(ServingBadInput, SurvivesThousandConnections) {
   {
     const ThreadServer server;
     const auto consumer = connect({server.endpoint()});
-    seen(*consumer, 5);
+    next_digests(*consumer, 5);
     std::vector<int> idle;
     for (int i = 0; i < 1000; ++i) idle.push_back(connect_plainly(server.endpoint()));
     EXPECT_EQ(std::ranges::count(idle, -1), 0);
-    EXPECT_EQ(seen(*consumer, 50).size(), 50U);
+    EXPECT_EQ(next_digests(*consumer, 50).size(), 50U);
     expect_served(server.endpoint());
     for (const auto fd : idle) ::close(fd);
   }
@@ -152,9 +152,9 @@ TEST_F(ServingBadInput, SurvivesThousandConnections) {
 }
 
 /// A server that answers each batch request with the frames that `batch` returns.
-class Liar {
+class FakeServer {
  public:
-  explicit Liar(std::function<std::vector<std::string>(std::int64_t number)> batch)
+  explicit FakeServer(std::function<std::vector<std::string>(std::int64_t number)> batch)
       : socket_(context_, zmq::socket_type::router), batch_(std::move(batch)) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, 50);
@@ -162,7 +162,7 @@ class Liar {
     endpoint_ = socket_.get(zmq::sockopt::last_endpoint);
     thread_ = std::thread([this] { run(); });
   }
-  ~Liar() {
+  ~FakeServer() {
     stop_ = true;
     thread_.join();
   }
@@ -205,21 +205,22 @@ TEST_F(ServingBadInput, ReportsServerOfDamagedBatches) {
       [&](std::int64_t number) { return std::vector<std::string>{torn(number)[0]}; },
       [](std::int64_t) { return std::vector<std::string>{encode(Ask{{1}})}; }};
   for (const auto& kind : kinds) {
-    const Liar liar(kind);
-    const auto alone = connect({liar.endpoint()});
+    const FakeServer fake(kind);
+    const auto alone = connect({fake.endpoint()});
     EXPECT_THAT([&] { alone->next(); }, ThrowsMessage<Error>(AllOf(HasSubstr("unreadable message"),
-                                                                   HasSubstr(liar.endpoint()))));
+                                                                   HasSubstr(fake.endpoint()))));
     const ThreadServer honest;
-    EXPECT_EQ(seen(*connect({liar.endpoint(), honest.endpoint()}), 50), expected_digests({}, 50));
+    EXPECT_EQ(next_digests(*connect({fake.endpoint(), honest.endpoint()}), 50),
+              expected_digests({}, 50));
   }
 }
 
 TEST_F(ServingBadInput, RejectsOversizedHeads) {
   std::string list("\xdd\x04\x10\0\0", 5);  // a list of 65 Mi elements, each 24 bytes in memory
   list.append(65 << 20, '\xc0');
-  const Liar liar([&](std::int64_t) { return std::vector<std::string>{list}; });
-  EXPECT_THAT([&] { connect({liar.endpoint()})->next(); },
-              ThrowsMessage<Error>(AllOf(HasSubstr(liar.endpoint()),
+  const FakeServer fake([&](std::int64_t) { return std::vector<std::string>{list}; });
+  EXPECT_THAT([&] { connect({fake.endpoint()})->next(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr(fake.endpoint()),
                                          HasSubstr(std::to_string(list.size()) + " bytes"))));
 }
 
@@ -253,12 +254,12 @@ class ServingKeys : public ServingBadInput {
 TEST_F(ServingKeys, AdmitOnlyAllowedKeys) {
   const ThreadServer server({}, options());
   const auto allowed = come_as("friend", server.endpoint());
-  EXPECT_EQ(seen(*allowed, 10), expected_digests({}, 10));
+  EXPECT_EQ(next_digests(*allowed, 10), expected_digests({}, 10));
   EXPECT_THAT(failure(*come_as("foe", server.endpoint())), HasSubstr("does not allow"));
   EXPECT_THAT(failure(*come_as("friend", server.endpoint(), "foe")),
               HasSubstr("data.source_server_key"));
   EXPECT_NE(failure(*connect({server.endpoint()}, {}, made_facts(), 2s)), "");
-  EXPECT_EQ(seen(*allowed, 10).size(), 10U);
+  EXPECT_EQ(next_digests(*allowed, 10).size(), 10U);
 }
 
 TEST_F(ServingKeys, AreReadableByOwnerOnly) {

@@ -47,8 +47,8 @@ class ThreadServer {
   }
   const std::string& endpoint() const { return endpoint_; }
   /// Waits until the server has this number of consumers; returns false after the deadline.
-  bool comes_to_have(int consumers) const {
-    return comes_to([&] { return consumers_ == consumers; });
+  bool wait_for_consumers(int consumers) const {
+    return wait_until([&] { return consumers_ == consumers; });
   }
 
  private:
@@ -111,7 +111,7 @@ inline std::unique_ptr<ServedFlow> connect(
 }
 
 /// Returns the digests of the next `count` batches.
-inline std::vector<std::uint64_t> seen(DataFlow<Batch>& flow, int count) {
+inline std::vector<std::uint64_t> next_digests(DataFlow<Batch>& flow, int count) {
   std::vector<std::uint64_t> result;
   while (count-- > 0) result.push_back(digest_of(*flow.next()));
   return result;

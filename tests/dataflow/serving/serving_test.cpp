@@ -25,13 +25,14 @@ TEST(Serving, ReturnsBatchesInOrder) {
   const ThreadServer server;
   const Stream stream{.seed = 7, .share = {1, 2}, .start = {20, {3, 5}}};
   const auto flow = connect({server.endpoint()}, stream);
-  EXPECT_EQ(seen(*flow, 100), expected_digests(stream, 100));
+  EXPECT_EQ(next_digests(*flow, 100), expected_digests(stream, 100));
   EXPECT_EQ(flow->epoch_size(), 100);
 }
 
 TEST(Serving, AcceptsDuplicateServer) {
   const ThreadServer server;
-  EXPECT_EQ(seen(*connect({server.endpoint(), server.endpoint()}), 100), expected_digests({}, 100));
+  EXPECT_EQ(next_digests(*connect({server.endpoint(), server.endpoint()}), 100),
+            expected_digests({}, 100));
 }
 
 TEST(Serving, SurvivesKilledAndRestartedServers) {
@@ -79,7 +80,7 @@ TEST(Serving, GivesUpOnFrozenServer) {
   int taken = 0;
   for (; flow->report().stages.at(0).items < 3; ++taken) ASSERT_TRUE(flow->next());
   frozen.signal(SIGSTOP);
-  EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, taken));
+  EXPECT_EQ(next_digests(*flow, 100), expected_digests({}, 100, {}, taken));
 }
 
 TEST(Serving, PrefetchesWithinMemoryLimit) {
@@ -90,7 +91,7 @@ TEST(Serving, PrefetchesWithinMemoryLimit) {
     const auto flow = serving::connect_flow(std::move(options));
     const auto come = [&flow] { return flow->report().stages.at(0).items; };
     flow->next();
-    EXPECT_TRUE(comes_to([&] { return come() == 1 + most; }));
+    EXPECT_TRUE(wait_until([&] { return come() == 1 + most; }));
     for (std::int64_t taken = 2; taken < 20; ++taken) {
       flow->next();
       EXPECT_LE(come(), taken + most);
@@ -106,7 +107,7 @@ TEST(Serving, UsesServersThatJoinLate) {
   const auto endpoint = sockets.endpoint(0);
   const ThreadServer first({.time = 2ms});
   const auto flow = connect({first.endpoint(), endpoint});
-  seen(*flow, 20);
+  next_digests(*flow, 20);
   EXPECT_EQ(flow->report().stages.at(1).items, 0);
   const ServerProcess late(endpoint, {.time = 2ms});
   for (int k = 20; k < 10'000 && flow->report().stages.at(1).items < 10; ++k)
@@ -121,18 +122,18 @@ TEST(Serving, RequiresSameDataAsFirstServer) {
   const Sockets sockets;
   const auto late = sockets.endpoint(0);
   const auto flow = connect({first.endpoint(), late}, {}, {});
-  EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20));
+  EXPECT_EQ(next_digests(*flow, 20), expected_digests({}, 20));
   EXPECT_EQ(flow->facts(), made_facts());
   const ThreadServer other(make_batches({}), facts, 100, {.listen = {.bind = late}});
-  EXPECT_TRUE(other.comes_to_have(1));
-  EXPECT_EQ(seen(*flow, 100), expected_digests({}, 100, {}, 20));
+  EXPECT_TRUE(other.wait_for_consumers(1));
+  EXPECT_EQ(next_digests(*flow, 100), expected_digests({}, 100, {}, 20));
   EXPECT_EQ(flow->report().stages.at(1).items, 0);
 }
 
 TEST(Serving, ReportsFailureInOrder) {
   const ThreadServer server({.broken = 7});
   const auto flow = connect({server.endpoint()});
-  EXPECT_EQ(seen(*flow, 7), expected_digests({}, 7));
+  EXPECT_EQ(next_digests(*flow, 7), expected_digests({}, 7));
   EXPECT_THAT([&] { flow->next(); }, ThrowsMessage<DataError>("picture.jpg: not a readable JPEG"));
   EXPECT_FALSE(flow->next());
 }
@@ -148,36 +149,36 @@ TEST(Serving, BoundsServerMemoryDuringPause) {
     return pages * ::sysconf(_SC_PAGESIZE);
   };
   const auto flow = connect({sockets.endpoint(0)});
-  seen(*flow, 40);
+  next_digests(*flow, 40);
   const auto before = resident();
-  EXPECT_TRUE(comes_to([&] {
+  EXPECT_TRUE(wait_until([&] {
     return flow->report().stages.at(0).items == 40 + std::int64_t{Assignment::kCredit};
   })) << "all requested batches must have arrived";
   EXPECT_LT(resident(), before + (20 << 20)) << "the server grows while its consumer pauses";
-  EXPECT_EQ(seen(*flow, 20), expected_digests({}, 20, making, 40));
+  EXPECT_EQ(next_digests(*flow, 20), expected_digests({}, 20, making, 40));
 }
 
 TEST(Serving, DropsConsumersThatExited) {
   const ThreadServer server;
   {
     const auto flow = connect({server.endpoint()});
-    seen(*flow, 3);
-    EXPECT_TRUE(server.comes_to_have(1));
+    next_digests(*flow, 3);
+    EXPECT_TRUE(server.wait_for_consumers(1));
   }
-  EXPECT_TRUE(server.comes_to_have(0));
+  EXPECT_TRUE(server.wait_for_consumers(0));
 }
 
 TEST(Serving, ReportsDifferingData) {
   const ThreadServer server;
   const auto mine = connect({server.endpoint()});
-  seen(*mine, 3);
+  next_digests(*mine, 3);
   auto facts = made_facts();
   facts["data.batch_size"] = "4";
   const auto other = connect({server.endpoint()}, {}, facts);
   EXPECT_THAT([&] { other->next(); },
               ThrowsMessage<Error>(
                   AllOf(ContainsRegex("data.batch_size .*4 .*2 "), HasSubstr(server.endpoint()))));
-  EXPECT_EQ(seen(*mine, 3).size(), 3U);
+  EXPECT_EQ(next_digests(*mine, 3).size(), 3U);
 }
 
 TEST(Serving, ReportsAllUnreachableServers) {
@@ -192,11 +193,11 @@ TEST(Serving, ReportsAllUnreachableServers) {
 TEST(Serving, QueuesConsumersAboveMaximum) {
   const ThreadServer server({}, {.listen = {.bind = "tcp://127.0.0.1:*"}, .most_consumers = 1});
   auto first = connect({server.endpoint()});
-  seen(*first, 3);
+  next_digests(*first, 3);
   const auto second = connect({server.endpoint()});
   EXPECT_FALSE(second->is_ready(300ms));
   first.reset();
-  EXPECT_EQ(seen(*second, 3), expected_digests({}, 3));
+  EXPECT_EQ(next_digests(*second, 3), expected_digests({}, 3));
 }
 
 /// Returns how many bytes of batches this process has mapped from anonymous memory files.
@@ -218,7 +219,7 @@ TEST(SharedMemory, TransfersBatchesOnSameHost) {
   const ServerProcess server(sockets.endpoint(0), making);
   {
     const auto flow = connect({sockets.endpoint(0)});
-    EXPECT_EQ(seen(*flow, 200), expected_digests({}, 200, making));
+    EXPECT_EQ(next_digests(*flow, 200), expected_digests({}, 200, making));
     EXPECT_GT(mapped_shared_bytes(), 0);
   }
   EXPECT_EQ(mapped_shared_bytes(), 0) << "nothing must stay mapped";
@@ -231,7 +232,7 @@ TEST(SharedMemory, KeepsHeldBatchesUnchanged) {
   auto flow = connect({sockets.endpoint(0)});
   std::vector<Delivery<Batch>> held;
   for (int k = 0; k < 20; ++k) held.push_back(*flow->next());
-  seen(*flow, 200);  // buffers are reused, but not those of the held batches
+  next_digests(*flow, 200);  // buffers are reused, but not those of the held batches
   const auto check = [&] {
     for (int k = 0; k < 20; ++k)
       EXPECT_EQ(digest_of(held[static_cast<std::size_t>(k)]),
@@ -240,7 +241,7 @@ TEST(SharedMemory, KeepsHeldBatchesUnchanged) {
   check();
   server.end();
   server = ServerProcess(sockets.endpoint(0), making);
-  seen(*flow, 50);
+  next_digests(*flow, 50);
   check();
   flow.reset();
   check();

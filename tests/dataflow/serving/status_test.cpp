@@ -64,7 +64,7 @@ TEST(ServerStatus, ContainsConsumersAndBytes) {
   EXPECT_EQ(status.at("process"), ::getpid());
 
   const auto flow = connect({server.endpoint()}, {.share = {1, 2}});
-  seen(*flow, 10);
+  next_digests(*flow, 10);
   status = answered();
   EXPECT_GE(status.at("batches"), 10);
   EXPECT_GT(status.at("sent_bytes"), 0);

@@ -35,10 +35,10 @@ TEST(ServedTrainFlow, MatchesLocalFlow) {
       const auto here = start_train_flow(coco, {}, train, 5, {rank, ranks});
       const auto there = start_train_flow(remote, {}, train, 5, {rank, ranks});
       EXPECT_EQ(there->epoch_size(), here->epoch_size());
-      EXPECT_EQ(seen(*there, 30), seen(*here, 30));
+      EXPECT_EQ(next_digests(*there, 30), next_digests(*here, 30));
       const auto cursor = here->next()->cursor;
-      EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 5, {rank, ranks}, cursor), 10),
-                seen(*start_train_flow(coco, {}, train, 5, {rank, ranks}, cursor), 10));
+      EXPECT_EQ(next_digests(*start_train_flow(remote, {}, train, 5, {rank, ranks}, cursor), 10),
+                next_digests(*start_train_flow(coco, {}, train, 5, {rank, ranks}, cursor), 10));
     }
 }
 
@@ -53,7 +53,7 @@ TEST(ServedTrainFlow, MatchesLocalFlowDespiteRestarts) {
   const auto here = start_train_flow(coco, {}, train, 1);
   const auto there = start_train_flow(remote, {}, train, 1);
   for (std::size_t k = 0; k < 8; ++k) {
-    EXPECT_EQ(seen(*there, 10), seen(*here, 10));
+    EXPECT_EQ(next_digests(*there, 10), next_digests(*here, 10));
     servers[k % 2].reset();
     servers[k % 2] = serve(coco, sockets.endpoint(static_cast<int>(k % 2)));
   }
@@ -70,7 +70,7 @@ TEST(ServedTrainFlow, RunsWithoutLocalData) {
   const auto train = open_train_data(remote, {});
   EXPECT_FALSE(train.source);
   const auto here = start_train_flow(coco, {}, open_train_data(coco, {}), 1);
-  EXPECT_EQ(seen(*start_train_flow(remote, {}, train, 1), 10), seen(*here, 10));
+  EXPECT_EQ(next_digests(*start_train_flow(remote, {}, train, 1), 10), next_digests(*here, 10));
 }
 
 TEST(ServedTrainFlow, RejectsDifferentDataSet) {
@@ -93,7 +93,7 @@ TEST(ServedTrainFlow, ReportsAndLimitsSkippedSamples) {
   remote.source = {server->endpoint()};
   const auto here = start_train_flow(options, {}, train, 1);
   const auto there = start_train_flow(remote, {}, train, 1);
-  EXPECT_EQ(seen(*there, 12), seen(*here, 12));
+  EXPECT_EQ(next_digests(*there, 12), next_digests(*here, 12));
   EXPECT_GT(there->report().skipped, 0);
   EXPECT_THAT(there->report().skipped_reasons.at(0), HasSubstr("picture"));
 

@@ -73,10 +73,11 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
 
 TEST_P(ConvolutionCases, MatchSingleStepsAndTheirGradients) {
   const auto expected = apart(), actual = convolve(x, c, after);
-  EXPECT_TRUE(close(actual, expected, 1e-6));
+  EXPECT_TRUE(tensors_close(actual, expected, 1e-6));
   const auto wanted = gradients(expected), got = gradients(actual);
   ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-5)) << i;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(tensors_close(got[i], wanted[i], 1e-5)) << i;
 }
 
 TEST_P(ConvolutionCases, KeepFp32GradientsInBf16Computation) {
@@ -87,11 +88,11 @@ TEST_P(ConvolutionCases, KeepFp32GradientsInBf16Computation) {
     y = convolve(x, c, after);
   }
   EXPECT_EQ(y.scalar_type(), at::kBFloat16);
-  EXPECT_TRUE(close(y, apart(), 0.02));
+  EXPECT_TRUE(tensors_close(y, apart(), 0.02));
   const auto got = gradients(y);
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].scalar_type(), at::kFloat);
-    EXPECT_TRUE(close(got[i], wanted[i], 0.2)) << i;
+    EXPECT_TRUE(tensors_close(got[i], wanted[i], 0.2)) << i;
   }
 }
 
@@ -138,10 +139,10 @@ TEST_P(SharedConvolution, MatchesEachMapAndSumsGradients) {
     }
     const auto together = convolve(maps, c, activation);
     for (std::size_t i = 0; i < maps.size(); ++i)
-      EXPECT_TRUE(close(together[i], results[i], 1e-5)) << i;
+      EXPECT_TRUE(tensors_close(together[i], results[i], 1e-5)) << i;
     const auto expected = gradients(results), actual = gradients(together);
     for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_TRUE(close(actual[i], expected[i], 1e-5)) << i;
+      EXPECT_TRUE(tensors_close(actual[i], expected[i], 1e-5)) << i;
     EXPECT_FALSE(maps[1].grad().defined());
   }
 }
@@ -169,11 +170,11 @@ TEST(ConvNorm, DetectsWithWeightsOfLastStep) {
   const auto sgd = make_optimizer(parameters, {.lr = 1});
   for (int step = 0; step < 3; ++step) {
     const auto y = layer(x, {.training = true});
-    EXPECT_TRUE(close(detect(), y.detach(), 1e-6)) << step;
+    EXPECT_TRUE(tensors_close(detect(), y.detach(), 1e-6)) << step;
     y.square().sum().backward();
     const auto before = detect();
     sgd->step(0.01);
-    EXPECT_FALSE(close(detect(), before, 1e-4)) << step;
+    EXPECT_FALSE(tensors_close(detect(), before, 1e-4)) << step;
   }
 }
 
@@ -204,13 +205,14 @@ TEST(ConvNorm, MatchesSingleStepsWithSilu) {
     };
     const auto expected = apart(true),
                actual = layer(x, {.training = true}, {.activation = Activation::silu});
-    EXPECT_TRUE(close(actual, expected, 1e-5));
-    EXPECT_TRUE(close(of("bn.running_mean"), mean, 1e-5));
-    EXPECT_TRUE(close(of("bn.running_var"), var, 1e-5));
+    EXPECT_TRUE(tensors_close(actual, expected, 1e-5));
+    EXPECT_TRUE(tensors_close(of("bn.running_mean"), mean, 1e-5));
+    EXPECT_TRUE(tensors_close(of("bn.running_var"), var, 1e-5));
     const auto wanted = gradients(expected), got = gradients(actual);
-    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(close(got[i], wanted[i], 1e-4)) << i;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      EXPECT_TRUE(tensors_close(got[i], wanted[i], 1e-4)) << i;
     const at::NoGradGuard no_grad;
-    EXPECT_TRUE(close(layer(x, {}, {.activation = Activation::silu}), apart(false), 1e-5));
+    EXPECT_TRUE(tensors_close(layer(x, {}, {.activation = Activation::silu}), apart(false), 1e-5));
   }
 }
 

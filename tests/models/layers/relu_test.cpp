@@ -17,10 +17,10 @@ TEST(Relu, MatchesOutOfPlaceRelu) {
   const auto leaf = x.clone().requires_grad_(), other = x.clone().requires_grad_();
   const auto y = leaf * 2, result = relu_in_place(y);
   EXPECT_EQ(result.const_data_ptr(), y.const_data_ptr());
-  EXPECT_TRUE(same(result, at::relu(other * 2)));
+  EXPECT_TRUE(tensors_equal(result, at::relu(other * 2)));
   result.backward(gradient);
   at::relu(other * 2).backward(gradient);
-  EXPECT_TRUE(same(leaf.grad(), other.grad()));
+  EXPECT_TRUE(tensors_equal(leaf.grad(), other.grad()));
 }
 
 TEST(Relu, ComputesUnsharedGradientInPlace) {
@@ -28,13 +28,13 @@ TEST(Relu, ComputesUnsharedGradientInPlace) {
   auto gradient = at::randn({4, 4});
   const auto kept = gradient, copy = gradient.clone();
   const auto apart = before_relu(gradient, y);
-  EXPECT_TRUE(same(kept, copy));
-  EXPECT_TRUE(same(apart, copy * (y > 0)));
+  EXPECT_TRUE(tensors_equal(kept, copy));
+  EXPECT_TRUE(tensors_equal(apart, copy * (y > 0)));
   gradient = copy.clone();
   const auto* const memory = gradient.const_data_ptr();
   const auto in_place = before_relu(std::move(gradient), y);
   EXPECT_EQ(in_place.const_data_ptr(), memory);
-  EXPECT_TRUE(same(in_place, apart));
+  EXPECT_TRUE(tensors_equal(in_place, apart));
 }
 
 }  // namespace

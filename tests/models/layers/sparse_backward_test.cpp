@@ -76,9 +76,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SparseBackwardOf,
 TEST_P(SparseBackwardOf, MatchesWholeMap) {
   const auto [dx, dw, db] = sparse();
   const auto [exact_dx, exact_dw, exact_db] = dense();
-  EXPECT_TRUE(close(dx, exact_dx, 1e-6));
-  EXPECT_TRUE(close(dw, exact_dw, 1e-6));
-  EXPECT_TRUE(close(db, exact_db, 1e-6));
+  EXPECT_TRUE(tensors_close(dx, exact_dx, 1e-6));
+  EXPECT_TRUE(tensors_close(dw, exact_dw, 1e-6));
+  EXPECT_TRUE(tensors_close(db, exact_db, 1e-6));
 }
 
 TEST_P(SparseBackwardOf, GivesSameResultOnAnyThreads) {
@@ -94,9 +94,9 @@ TEST_P(SparseBackwardOf, RoundsOnlyBf16InputAndOutput) {
   const auto [dx, dw, db] = sparse();
   EXPECT_EQ(dx.scalar_type(), at::kBFloat16);
   const auto [exact_dx, exact_dw, exact_db] = dense();
-  EXPECT_TRUE(close(dx, exact_dx, 4e-3));
-  EXPECT_TRUE(close(dw, exact_dw, 1e-6));
-  EXPECT_TRUE(close(db, exact_db, 1e-6));
+  EXPECT_TRUE(tensors_close(dx, exact_dx, 4e-3));
+  EXPECT_TRUE(tensors_close(dw, exact_dw, 1e-6));
+  EXPECT_TRUE(tensors_close(db, exact_db, 1e-6));
 }
 
 TEST_P(SparseBackwardOf, SumsSeveralMaps) {
@@ -109,19 +109,19 @@ TEST_P(SparseBackwardOf, SumsSeveralMaps) {
   const auto [dx, dw, db] =
       sparse_backward(gradients, touched, maps, weight_, c_.stride, c_.padding, kAll);
   const auto [own_dx, own_dw, own_db] = sparse();
-  EXPECT_TRUE(same(dx[0], own_dx));
-  EXPECT_TRUE(same(dx[1], at::zeros_like(maps[1])));
-  EXPECT_TRUE(same(dx[2], own_dx));
-  EXPECT_TRUE(close(dw, own_dw * 2, 1e-6));
-  EXPECT_TRUE(close(db, own_db * 2, 1e-6));
+  EXPECT_TRUE(tensors_equal(dx[0], own_dx));
+  EXPECT_TRUE(tensors_equal(dx[1], at::zeros_like(maps[1])));
+  EXPECT_TRUE(tensors_equal(dx[2], own_dx));
+  EXPECT_TRUE(tensors_close(dw, own_dw * 2, 1e-6));
+  EXPECT_TRUE(tensors_close(db, own_db * 2, 1e-6));
 }
 
 TEST_P(SparseBackwardOf, ReturnsZeroWithoutPixels) {
   gradient_.zero_();
   const auto [dx, dw, db] = sparse();
-  EXPECT_TRUE(same(dx, at::zeros_like(x_)));
-  EXPECT_TRUE(same(dw, at::zeros_like(weight_)));
-  EXPECT_TRUE(same(db, at::zeros({weight_.size(0)})));
+  EXPECT_TRUE(tensors_equal(dx, at::zeros_like(x_)));
+  EXPECT_TRUE(tensors_equal(dw, at::zeros_like(weight_)));
+  EXPECT_TRUE(tensors_equal(db, at::zeros({weight_.size(0)})));
 }
 
 TEST_P(SparseBackwardOf, IsUsedForSparseGradients) {
@@ -131,9 +131,9 @@ TEST_P(SparseBackwardOf, IsUsedForSparseGradients) {
   c.weight = weight, c.bias = bias;
   convolve(x, c).backward(gradient_);
   const auto [dx, dw, db] = sparse();
-  EXPECT_TRUE(same(x.grad(), dx));
-  EXPECT_TRUE(same(weight.grad(), dw));
-  EXPECT_TRUE(same(bias.grad(), db));
+  EXPECT_TRUE(tensors_equal(x.grad(), dx));
+  EXPECT_TRUE(tensors_equal(weight.grad(), dw));
+  EXPECT_TRUE(tensors_equal(bias.grad(), db));
 }
 
 TEST(TouchedPixels, HaveNonZeroChannel) {

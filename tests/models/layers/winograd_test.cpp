@@ -135,8 +135,8 @@ TEST_P(WinogradOf, SkipsTilesWithoutGradient) {
   EXPECT_LT(relative_error(bias, exact_bias), 4e-6);
   gradient_.zero_();
   const auto [no_x, no_weight, no_bias] = backward();
-  EXPECT_TRUE(same(no_x, at::zeros_like(x_)));
-  EXPECT_TRUE(same(no_weight, at::zeros_like(weight_)));
+  EXPECT_TRUE(tensors_equal(no_x, at::zeros_like(x_)));
+  EXPECT_TRUE(tensors_equal(no_weight, at::zeros_like(weight_)));
 }
 
 TEST_P(WinogradOf, GivesSameResultOnAnyThreads) {
@@ -151,9 +151,9 @@ TEST_P(WinogradOf, MatchesEachImageAlone) {
   const auto dx = std::get<0>(backward());
   for (std::int64_t i = 0; i < x_.size(0); ++i) {
     const auto one = [&](const at::Tensor& batch) { return batch.narrow(0, i, 1); };
-    EXPECT_TRUE(same(winograd_of(one(x_), weight_, bias_, one(add_), true), one(y)))
+    EXPECT_TRUE(tensors_equal(winograd_of(one(x_), weight_, bias_, one(add_), true), one(y)))
         << "image " << i;
-    EXPECT_TRUE(same(
+    EXPECT_TRUE(tensors_equal(
         std::get<0>(gradients_of(one(gradient_), one(x_), weight_, {true, false, false})), one(dx)))
         << "image " << i;
   }
@@ -175,14 +175,14 @@ TEST_P(WinogradOf, RoundsOnlyBf16InputAndOutput) {
   const auto x = bf16(x_), weight = bf16(weight_), bias = bf16(bias_), add = bf16(add_),
              gradient = bf16(gradient_);
   const auto in_float = [](const at::Tensor& value) { return value.to(at::kFloat); };
-  EXPECT_TRUE(
-      same(winograd_of(x, weight, bias, add, true),
-           bf16(winograd_of(in_float(x), in_float(weight), in_float(bias), in_float(add), true))));
+  EXPECT_TRUE(tensors_equal(
+      winograd_of(x, weight, bias, add, true),
+      bf16(winograd_of(in_float(x), in_float(weight), in_float(bias), in_float(add), true))));
   const auto [dx, dw, db] = gradients_of(gradient, x, weight);
   const auto [float_dx, float_dw, float_db] =
       gradients_of(in_float(gradient), in_float(x), in_float(weight));
-  EXPECT_TRUE(same(dx, bf16(float_dx)));
-  EXPECT_TRUE(same(dw, float_dw));
+  EXPECT_TRUE(tensors_equal(dx, bf16(float_dx)));
+  EXPECT_TRUE(tensors_equal(dw, float_dw));
   EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
 }
 
@@ -209,13 +209,13 @@ TEST(Winograd, IsUsedForStrideOne) {
              weight = random({64, 64, 3, 3}).requires_grad_();
   const Convolution convolution{.weight = weight, .padding = 1};
   const auto y = convolve(x, convolution);
-  EXPECT_TRUE(same(y, winograd_of(x, weight)));
+  EXPECT_TRUE(tensors_equal(y, winograd_of(x, weight)));
   const auto gradient = random({1, 64, 20, 20});
   y.backward(gradient);
   const auto [dx, dw, db] =
       gradients_of(gradient, x.detach(), weight.detach(), {true, true, false});
-  EXPECT_TRUE(same(x.grad(), dx));
-  EXPECT_TRUE(same(weight.grad(), dw));
+  EXPECT_TRUE(tensors_equal(x.grad(), dx));
+  EXPECT_TRUE(tensors_equal(weight.grad(), dw));
   const at::NoGradGuard no_grad;
   EXPECT_EQ(convolve(x, {.weight = weight, .stride = 2, .padding = 1}).size(2), 10);
   EXPECT_EQ(convolve(x, {.weight = weight, .padding = 0}).size(2), 18);
@@ -236,9 +236,9 @@ TEST(Winograd, MatchesEachMapAlone) {
   auto sum_dw = at::zeros_like(weight), sum_db = at::zeros_like(bias);
   auto exact_dw = at::zeros_like(weight, at::kDouble), exact_db = at::zeros_like(bias, at::kDouble);
   for (std::size_t i = 0; i < maps.size(); ++i) {
-    EXPECT_TRUE(same(together[i], winograd_of(maps[i], weight, bias, add[i], true))) << i;
+    EXPECT_TRUE(tensors_equal(together[i], winograd_of(maps[i], weight, bias, add[i], true))) << i;
     const auto [own_dx, own_dw, own_db] = gradients_of(gradients[i], maps[i], weight);
-    EXPECT_TRUE(same(dx[i], own_dx)) << i;
+    EXPECT_TRUE(tensors_equal(dx[i], own_dx)) << i;
     sum_dw += own_dw, sum_db += own_db;
     const auto [x, w, b] = direct_backward(gradients[i], maps[i], weight, at::kDouble);
     exact_dw += w, exact_db += b;

@@ -67,7 +67,7 @@ TEST(TestTime, RotatesPhotosByExifOrientation) {
     const auto stored = encoded(".jpg", noise(size.width, size.height));
     const auto pixels = decode_rgb(stored, "x");
     for (char orientation = 1; orientation <= 8; ++orientation) {
-      const auto bytes = turned(stored, orientation);
+      const auto bytes = with_orientation(stored, orientation);
       const auto upright_pixels = upright(pixels, orientation);
       const auto expect_upright = [&](const Sample& sample) {
         ASSERT_EQ(cv::Size(sample.width, sample.height), upright_pixels.size());
@@ -88,7 +88,8 @@ TEST(TestTime, RotatesAnnotatedPhotosToMatchSize) {
   const auto stored = encoded(".jpg", noise(104, 80));
   const auto pixels = decode_rgb(stored, "x");
   for (const char orientation : {2, 3, 4, 6}) {
-    const auto sample = TestTime{}.photo("x", turned(stored, orientation), cv::Size(104, 80));
+    const auto sample =
+        TestTime{}.photo("x", with_orientation(stored, orientation), cv::Size(104, 80));
     EXPECT_EQ(cv::norm(sample.image.pixels(), pixels, cv::NORM_INF), 0) << int{orientation};
   }
 }

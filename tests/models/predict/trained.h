@@ -57,16 +57,16 @@ class Trained : public Training {
     write_text(folder / "a_wide.jpg", jpeg(150, 100));
     write_text(folder / "b_tall.jpg", jpeg(90, 131));
     write_text(folder / "c_reduced.jpg", jpeg(640, 400));
-    write_text(folder / "d_on_its_side.jpg", turned(jpeg(400, 320), 6));
-    write_text(folder / "e_upside_down.jpg", turned(jpeg(200, 128), 3));
-    write_text(folder / "f_square_turned.jpg", turned(jpeg(128, 128), 8));
+    write_text(folder / "d_on_its_side.jpg", with_orientation(jpeg(400, 320), 6));
+    write_text(folder / "e_upside_down.jpg", with_orientation(jpeg(200, 128), 3));
+    write_text(folder / "f_square_turned.jpg", with_orientation(jpeg(128, 128), 8));
     write_text(folder / "g_thin.jpg", jpeg(300, 7));
     write_text(folder / "h.png", encoded(".png", noise(400, 256)));
     write_text(folder / "i_pixel.png", encoded(".png", noise(1, 1)));
-    write_text(folder / "j_mirrored.jpg", turned(jpeg(104, 80), 2));
-    write_text(folder / "k_mirrored_upside_down.jpg", turned(jpeg(80, 104), 4));
-    write_text(folder / "l_square_transposed.jpg", turned(jpeg(96, 96), 5));
-    write_text(folder / "m_transposed_back.jpg", turned(jpeg(112, 72), 7));
+    write_text(folder / "j_mirrored.jpg", with_orientation(jpeg(104, 80), 2));
+    write_text(folder / "k_mirrored_upside_down.jpg", with_orientation(jpeg(80, 104), 4));
+    write_text(folder / "l_square_transposed.jpg", with_orientation(jpeg(96, 96), 5));
+    write_text(folder / "m_transposed_back.jpg", with_orientation(jpeg(112, 72), 7));
     return folder;
   }
 };

@@ -27,7 +27,7 @@ inline void expect_same(const NamedTensors& actual, const TensorsByName& expecte
   EXPECT_EQ(actual.size(), expected.size());
   for (const auto& [name, value] : actual) {
     ASSERT_TRUE(expected.contains(name)) << name;
-    EXPECT_TRUE(same(value, expected.at(name))) << name;
+    EXPECT_TRUE(tensors_equal(value, expected.at(name))) << name;
   }
 }
 

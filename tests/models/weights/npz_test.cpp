@@ -11,7 +11,7 @@ namespace {
 
 using testing::by_name;
 using testing::npy;
-using testing::same;
+using testing::tensors_equal;
 using testing::write_zip;
 
 struct Npz : ::testing::Test {
@@ -36,9 +36,9 @@ TEST_F(Npz, ReadsBothVersionsCompressedAndStored) {
                                 {"readme.txt", "no array"}});
   const auto arrays = by_name(read_npz(scratch / "a.npz"));
   ASSERT_EQ(arrays.size(), 4U);
-  EXPECT_TRUE(same(arrays.at("conv0/W"), at::arange(6, at::kFloat).view({2, 3})));
-  EXPECT_TRUE(same(arrays.at("line"), at::arange(5000, at::kFloat)));
-  EXPECT_TRUE(same(arrays.at("one"), at::full({}, 7, at::kByte)));
+  EXPECT_TRUE(tensors_equal(arrays.at("conv0/W"), at::arange(6, at::kFloat).view({2, 3})));
+  EXPECT_TRUE(tensors_equal(arrays.at("line"), at::arange(5000, at::kFloat)));
+  EXPECT_TRUE(tensors_equal(arrays.at("one"), at::full({}, 7, at::kByte)));
   EXPECT_EQ(arrays.at("none").sizes(), at::IntArrayRef({0, 4}));
 }
 
@@ -47,8 +47,8 @@ TEST_F(Npz, ReadsFortranOrder) {
                                               "(2, 1, 3), }",
                                               floats(6))}});
   const auto read = read_npz(scratch / "a.npz");
-  EXPECT_TRUE(
-      same(read.at(0).second, at::arange(6, at::kFloat).view({3, 1, 2}).permute({2, 1, 0})));
+  EXPECT_TRUE(tensors_equal(read.at(0).second,
+                            at::arange(6, at::kFloat).view({3, 1, 2}).permute({2, 1, 0})));
   EXPECT_TRUE(read.at(0).second.is_contiguous());
 }
 

@@ -13,8 +13,8 @@ using testing::by_name;
 using testing::expect_same;
 using testing::kFixtures;
 using testing::little_endian;
-using testing::same;
 using testing::Scratch;
+using testing::tensors_equal;
 using testing::write_zip;
 
 /// Returns a string in pickle format ("X").
@@ -58,12 +58,12 @@ TEST_F(Pth, ReadsEveryContainerOfTorch) {
   const auto wrapped = read_pth(kFixtures / "module_prefix.pth");
   EXPECT_EQ(wrapped.size(), 14U);
   for (const auto& [name, value] : wrapped)
-    EXPECT_TRUE(same(value, fp32.at(name.substr(std::string("module.").size())))) << name;
+    EXPECT_TRUE(tensors_equal(value, fp32.at(name.substr(std::string("module.").size())))) << name;
 
   const auto old = by_name(read_pth(kFixtures / "legacy.pth"));
   EXPECT_EQ(old.size(), 13U);
-  EXPECT_TRUE(same(old.at("rpn.head.conv.weight"), fp32.at("rpn.head.conv.0.0.weight")));
-  EXPECT_TRUE(same(old.at("backbone.body.bn1.bias"), fp32.at("backbone.body.bn1.bias")));
+  EXPECT_TRUE(tensors_equal(old.at("rpn.head.conv.weight"), fp32.at("rpn.head.conv.0.0.weight")));
+  EXPECT_TRUE(tensors_equal(old.at("backbone.body.bn1.bias"), fp32.at("backbone.body.bn1.bias")));
 }
 
 TEST_F(Pth, ReadsViewsSharedStoragesAndTypes) {
@@ -96,9 +96,9 @@ TEST_F(Pth, ReadsPickledArrays) {
   const auto read = read_pth(file);
   ASSERT_EQ(read.size(), 1U);
   const auto counted = (at::arange(4, at::kShort) + 1).view({2, 2});
-  EXPECT_TRUE(same(read[0].second, counted));
+  EXPECT_TRUE(tensors_equal(read[0].second, counted));
   const auto turned = scratch_.file("fortran.pkl", dict(array("i2", "<", "\x88")));
-  EXPECT_TRUE(same(read_pth(turned).at(0).second, counted.t()));
+  EXPECT_TRUE(tensors_equal(read_pth(turned).at(0).second, counted.t()));
 
   const auto refused = [&](const std::string& from, const std::string& to, const char* why) {
     auto bad = good;

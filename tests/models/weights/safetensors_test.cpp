@@ -14,7 +14,7 @@ namespace {
 using testing::by_name;
 using testing::kFixtures;
 using testing::little_endian;
-using testing::same;
+using testing::tensors_equal;
 
 struct Safetensors : ::testing::Test {
   const testing::Scratch scratch;
@@ -78,7 +78,8 @@ TEST_F(Safetensors, ReadsFilesOfReferenceLibrary) {
     EXPECT_EQ(metadata["note"], file);
     for (const auto& [name, tensor] : rounded) {
       const auto& exact = fp32.at(name);
-      EXPECT_TRUE(same(tensor, exact.is_floating_point() ? exact.to(type) : exact)) << name;
+      EXPECT_TRUE(tensors_equal(tensor, exact.is_floating_point() ? exact.to(type) : exact))
+          << name;
     }
   }
 }
@@ -86,12 +87,12 @@ TEST_F(Safetensors, ReadsFilesOfReferenceLibrary) {
 TEST_F(Safetensors, ReadsOddTensorsOfReferenceLibrary) {
   const auto read = by_name(read_safetensors(kFixtures / "expected.safetensors"));
   const auto base = at::arange(24, at::kFloat).view({4, 6});
-  EXPECT_TRUE(same(read.at("transposed"), base.t()));
-  EXPECT_TRUE(same(read.at("shared_b"), base.slice(0, 1, 3)));
-  EXPECT_TRUE(same(read.at("strided"), base.slice(1, 0, 6, 2)));
-  EXPECT_TRUE(same(read.at("scalar"), at::full({}, 3.5)));
-  EXPECT_TRUE(same(read.at("empty"), at::zeros({0, 4})));
-  EXPECT_TRUE(same(read.at("b"), at::tensor({1, 0}).to(at::kBool)));
+  EXPECT_TRUE(tensors_equal(read.at("transposed"), base.t()));
+  EXPECT_TRUE(tensors_equal(read.at("shared_b"), base.slice(0, 1, 3)));
+  EXPECT_TRUE(tensors_equal(read.at("strided"), base.slice(1, 0, 6, 2)));
+  EXPECT_TRUE(tensors_equal(read.at("scalar"), at::full({}, 3.5)));
+  EXPECT_TRUE(tensors_equal(read.at("empty"), at::zeros({0, 4})));
+  EXPECT_TRUE(tensors_equal(read.at("b"), at::tensor({1, 0}).to(at::kBool)));
 }
 
 /// Returns the JSON header of a tensor "a" with this shape and these offsets.

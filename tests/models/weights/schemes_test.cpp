@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-using testing::same;
+using testing::tensors_equal;
 
 /// Returns all tensors of Mask R-CNN with ResNet-50-FPN under our names, with distinct values.
 NamedTensors mask_rcnn() {
@@ -73,7 +73,8 @@ TEST(Schemes, KeepsTensorsInRoundTrip) {
     for (std::size_t i = 0; i < model.size(); ++i) {
       EXPECT_EQ(back.tensors[i].name, model[i].first) << name;
       EXPECT_EQ(back.tensors[i].stored_as, theirs[i].first);
-      EXPECT_TRUE(same(back.tensors[i].value, model[i].second)) << name << " " << model[i].first;
+      EXPECT_TRUE(tensors_equal(back.tensors[i].value, model[i].second))
+          << name << " " << model[i].first;
     }
   }
 }
@@ -146,7 +147,7 @@ TEST(Schemes, MapsLastStageOfC4ToRes5) {
   EXPECT_EQ(back.scheme->name, "detectron2-c4");
   for (std::size_t i = 0; i < model.size(); ++i)
     EXPECT_TRUE(back.tensors[i].name == model[i].first &&
-                same(back.tensors[i].value, model[i].second))
+                tensors_equal(back.tensors[i].value, model[i].second))
         << model[i].first;
 }
 
@@ -208,8 +209,8 @@ TEST(Schemes, ConvertsCaffe2AffineChannelsToNorms) {
   EXPECT_EQ(read.scheme->name, "caffe2");
   std::map<std::string, at::Tensor> named;
   for (const auto& tensor : read.tensors) named[tensor.name] = tensor.value;
-  EXPECT_TRUE(same(named.at("backbone.body.bn1.weight"), at::arange(3, at::kFloat)));
-  EXPECT_TRUE(same(named.at("backbone.body.bn1.bias"), at::arange(3, at::kFloat) + 5));
+  EXPECT_TRUE(tensors_equal(named.at("backbone.body.bn1.weight"), at::arange(3, at::kFloat)));
+  EXPECT_TRUE(tensors_equal(named.at("backbone.body.bn1.bias"), at::arange(3, at::kFloat) + 5));
   EXPECT_EQ(named.at("backbone.body.bn1.running_mean").abs().sum().item<float>(), 0);
   EXPECT_FLOAT_EQ(named.at("backbone.body.bn1.running_var")[0].item<float>(), 1 - 1e-5F);
   EXPECT_TRUE(named.contains("backbone.body.layer3.5.bn3.bias"));

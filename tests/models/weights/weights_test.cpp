@@ -21,7 +21,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::same;
+using testing::tensors_equal;
 
 struct LoadWeights : ::testing::Test {
   const testing::Scratch scratch;
@@ -54,7 +54,7 @@ TEST_F(LoadWeights, ReportsMissingUnusedAndMismatchedTensors) {
   EXPECT_THAT(report.missing, ElementsAre("b.weight"));
   EXPECT_THAT(report.unused, ElementsAre("extra"));
   EXPECT_THAT(report.mismatched, ElementsAre("head.weight: file (81, 4), model (7, 4)"));
-  EXPECT_TRUE(same(value_of(model, "a.weight"), weight));
+  EXPECT_TRUE(tensors_equal(value_of(model, "a.weight"), weight));
   EXPECT_TRUE(model.find("a.weight")->trainable());
 }
 
@@ -66,8 +66,8 @@ TEST_F(LoadWeights, ConvertsPrecisionAndIgnoresCounters) {
   const auto report = load_weights(model, file);
   EXPECT_EQ(report.loaded, 2U);
   EXPECT_THAT(report.unused, IsEmpty());
-  EXPECT_TRUE(same(value_of(model, "a"), at::full({2}, 1.5)));
-  EXPECT_TRUE(same(value_of(model, "b"), at::full({2}, 2.5)));
+  EXPECT_TRUE(tensors_equal(value_of(model, "a"), at::full({2}, 1.5)));
+  EXPECT_TRUE(tensors_equal(value_of(model, "b"), at::full({2}, 2.5)));
 }
 
 TEST_F(LoadWeights, StripsWrappersOfAnyDepth) {
@@ -147,7 +147,7 @@ TEST_F(LoadWeights, ReordersHeadsForBackgroundPlace) {
         const auto wanted = from == Background::last && name != kScores
                                 ? at::where(expected == 100, at::zeros({}), expected)
                                 : expected;
-        EXPECT_TRUE(same(value_of(model, name), wanted)) << name;
+        EXPECT_TRUE(tensors_equal(value_of(model, name), wanted)) << name;
       }
     }
 }
@@ -194,10 +194,10 @@ TEST_F(LoadWeights, MatchesRowsByClassName) {
       EXPECT_EQ(report.loaded, 3U);
       EXPECT_THAT(report.not_loaded(), IsEmpty());
       const auto rows = value_of(model, kScores).flatten().narrow(0, to == Background::first, 3);
-      EXPECT_TRUE(same(rows, at::tensor({2.0F, 0.0F, 1.0F})));
+      EXPECT_TRUE(tensors_equal(rows, at::tensor({2.0F, 0.0F, 1.0F})));
       const auto boxes =
           value_of(model, kBoxes).flatten().narrow(0, to == Background::first ? 4 : 0, 12);
-      EXPECT_TRUE(same(boxes, at::tensor({2.0F, 0.0F, 1.0F}).repeat_interleave(4)));
+      EXPECT_TRUE(tensors_equal(boxes, at::tensor({2.0F, 0.0F, 1.0F}).repeat_interleave(4)));
     }
 }
 
@@ -206,8 +206,8 @@ TEST_F(LoadWeights, ReportsClassesMissingInFile) {
   auto model = model_with_heads(4, Background::last);
   model.find(kScores)->value.detach().fill_(-1);
   const auto report = load_weights(model, file, {.classes = {"bee", "owl", "ant", "cat"}});
-  EXPECT_TRUE(
-      same(value_of(model, kScores).flatten(), at::tensor({-1.0F, 2.0F, -1.0F, 0.0F, 100.0F})));
+  EXPECT_TRUE(tensors_equal(value_of(model, kScores).flatten(),
+                            at::tensor({-1.0F, 2.0F, -1.0F, 0.0F, 100.0F})));
   EXPECT_THAT(report.new_classes, ElementsAre("bee", "ant"));
   EXPECT_THAT(report.notes, Contains(::testing::HasSubstr("dog")));
   EXPECT_EQ(report.not_loaded().size(), 2U);
@@ -239,8 +239,8 @@ TEST_F(LoadWeights, MatchesRowsOfAnchorsByName) {
   auto model = model_of({{"logits.bias", {6}}});
   model.set_classes("logits", {.values = 1, .repeats = 2});
   load_weights(model, file, {.classes = {"owl", "cat", "dog"}});
-  EXPECT_TRUE(
-      same(value_of(model, "logits.bias"), at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
+  EXPECT_TRUE(tensors_equal(value_of(model, "logits.bias"),
+                            at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
 }
 
 TEST_F(LoadWeights, RejectsReorderedClassesWithoutClassRows) {
@@ -308,10 +308,10 @@ TEST_F(LoadWeights, ReadsResNet50OfTensorpack) {
   const auto kernel = value_of(model, "backbone.body.layer3.5.conv2.weight");
   EXPECT_EQ(kernel[5][7][0][2].item<float>(),
             stored.at("group2/block5/conv2/W")[0][2][7][5].item<float>());
-  EXPECT_TRUE(same(value_of(model, "backbone.body.layer3.5.bn3.bias"),
-                   stored.at("group2/block5/conv3/bn/beta")));
-  EXPECT_TRUE(
-      same(value_of(model, "backbone.body.bn1.running_var"), stored.at("conv0/bn/variance/EMA")));
+  EXPECT_TRUE(tensors_equal(value_of(model, "backbone.body.layer3.5.bn3.bias"),
+                            stored.at("group2/block5/conv3/bn/beta")));
+  EXPECT_TRUE(tensors_equal(value_of(model, "backbone.body.bn1.running_var"),
+                            stored.at("conv0/bn/variance/EMA")));
 }
 
 TEST_F(LoadWeights, LoadsFoldedNormAsBias) {
@@ -329,9 +329,9 @@ TEST_F(LoadWeights, LoadsFoldedNormAsBias) {
       value_of(model, norm + ".weight") * at::rsqrt(value_of(model, norm + ".running_var") + 1e-5);
   const auto shift =
       value_of(model, norm + ".bias") - value_of(model, norm + ".running_mean") * scale;
-  EXPECT_TRUE(same(scale, at::full({128}, 1.0)));
+  EXPECT_TRUE(tensors_equal(scale, at::full({128}, 1.0)));
   const auto stored = testing::by_name(read_npz(npz));
-  EXPECT_TRUE(same(shift, stored.at("group1/block0/convshortcut/b")));
+  EXPECT_TRUE(tensors_equal(shift, stored.at("group1/block0/convshortcut/b")));
 }
 
 TEST_F(LoadWeights, LoadsFoldedNormIntoConvolutionBias) {
@@ -342,7 +342,8 @@ TEST_F(LoadWeights, LoadsFoldedNormIntoConvolutionBias) {
   const auto model = model_of({{conv + ".weight", {128, 64, 1, 1}}, {conv + ".bias", {128}}});
   EXPECT_EQ(load_weights(model, npz).loaded, 2U);
   const auto stored = testing::by_name(read_npz(npz));
-  EXPECT_TRUE(same(value_of(model, conv + ".bias"), stored.at("group1/block0/convshortcut/b")));
+  EXPECT_TRUE(
+      tensors_equal(value_of(model, conv + ".bias"), stored.at("group1/block0/convshortcut/b")));
 }
 
 }  // namespace

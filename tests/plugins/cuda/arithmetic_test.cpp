@@ -28,13 +28,13 @@
 namespace millrace::cuda {
 namespace {
 
-using millrace::testing::close;
 using millrace::testing::kInfinite;
 using millrace::testing::kNan;
 using millrace::testing::longs;
 using millrace::testing::random_boxes;
 using millrace::testing::random_values;
-using millrace::testing::same;
+using millrace::testing::tensors_close;
+using millrace::testing::tensors_equal;
 
 constexpr int kImages = 2, kChannels = 3, kHeight = 20, kWidth = 24;
 constexpr float kScale = 0.25F;
@@ -74,7 +74,7 @@ TEST_P(RoiAlignArithmetic, MatchesCpu) {
       for (int cell = 0; cell < 25; ++cell)
         roi_cell<1>(pyramid, region, cell / 5, cell % 5, c, out++);
   }
-  EXPECT_TRUE(close(output, roi_align(features, rois_, {}, options_), 1e-6));
+  EXPECT_TRUE(tensors_close(output, roi_align(features, rois_, {}, options_), 1e-6));
 }
 
 TEST_P(RoiAlignArithmetic, MatchesSingleChannels) {
@@ -127,7 +127,7 @@ TEST_P(RoiAlignArithmetic, MatchesCpuGradients) {
             gather_gradient<1>(cells.const_data_ptr<float>() + r * 25 * kChannels + c, rows,
                                columns, switches_, kChannels, out + c);
         }
-  EXPECT_TRUE(close(gradient.permute({0, 3, 1, 2}), features.grad(), 1e-6));
+  EXPECT_TRUE(tensors_close(gradient.permute({0, 3, 1, 2}), features.grad(), 1e-6));
 }
 
 INSTANTIATE_TEST_SUITE_P(Switches, RoiAlignArithmetic,
@@ -140,7 +140,7 @@ TEST(BoxArithmetic, MatchesCpuIou) {
   for (int i = 0; i < 50; ++i)
     for (int j = 0; j < 70; ++j)
       *out++ = iou(box_at(a.const_data_ptr<float>(), i), box_at(b.const_data_ptr<float>(), j), 0);
-  EXPECT_TRUE(same(table, box_iou(a, b)));
+  EXPECT_TRUE(tensors_equal(table, box_iou(a, b)));
 }
 
 TEST(BoxArithmetic, MatchesCpuProposals) {
@@ -171,7 +171,7 @@ TEST(BoxArithmetic, MatchesCpuProposals) {
                              sizes[0][1].item<float>())
                       .index_select(0, index);
   expected[192].zero_();
-  EXPECT_TRUE(close(boxes, expected, 1e-6));
+  EXPECT_TRUE(tensors_close(boxes, expected, 1e-6));
   for (int i = 0; i < 200; ++i) {
     if (i == 192) continue;
     const auto box = box_at(boxes.const_data_ptr<float>(), i);
@@ -208,8 +208,8 @@ TEST(MatcherArithmetic, MatchesCpu) {
       const auto expected =
           millrace::match(truths, begins, boxes,
                           {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = low_quality});
-      EXPECT_TRUE(same(truth, expected.truth));
-      EXPECT_TRUE(same(label, expected.label));
+      EXPECT_TRUE(tensors_equal(truth, expected.truth));
+      EXPECT_TRUE(tensors_equal(label, expected.label));
     }
   }
 }
@@ -272,7 +272,7 @@ TEST(FocalArithmetic, MatchesCpuLossAndGradient) {
       gradient.mutable_data_ptr<float>()[i] = 3 * table.slope(i, rules);
     }
     EXPECT_NEAR(sum, expected.item<double>(), 1e-6 * expected.item<double>());
-    EXPECT_TRUE(close(gradient, logits.grad(), 1e-6));
+    EXPECT_TRUE(tensors_close(gradient, logits.grad(), 1e-6));
   }
 }
 
@@ -299,7 +299,7 @@ TEST(NormalizeArithmetic, MatchesCpuBitwise) {
       normalize_pixel(table, first, scaling, 0, i, out.mutable_data_ptr<float>());
       normalize_pixel(table, second, scaling, 1, i, out.mutable_data_ptr<float>());
     }
-    EXPECT_TRUE(same(out.permute({0, 3, 1, 2}), expected)) << value_name(order);
+    EXPECT_TRUE(tensors_equal(out.permute({0, 3, 1, 2}), expected)) << value_name(order);
   }
 }
 
@@ -322,7 +322,7 @@ TEST(EpilogueArithmetic, MatchesCpu) {
     auto* const out = ours.mutable_data_ptr<float>();
     for (std::int64_t i = 0; i < ours.numel(); ++i)
       out[i] = epilogue(out[i], add.const_data_ptr<float>()[i], i % 6);
-    EXPECT_TRUE(same(ours.nan_to_num(7), expected.nan_to_num(7))) << which;
+    EXPECT_TRUE(tensors_equal(ours.nan_to_num(7), expected.nan_to_num(7))) << which;
     EXPECT_TRUE(ours[0][0][0][0].isnan().item<bool>());
   }
 }

@@ -13,9 +13,9 @@
 namespace millrace::rtdetr {
 namespace {
 
-using millrace::testing::close;
 using millrace::testing::random_values;
-using millrace::testing::same;
+using millrace::testing::tensors_close;
+using millrace::testing::tensors_equal;
 
 const MapSizes kSizes = {{6, 7}, {3, 4}, {1, 2}};
 constexpr std::int64_t kImages = 2, kPlaces = 42 + 12 + 2, kHeads = 3, kChannels = 11, kQueries = 5,
@@ -65,12 +65,12 @@ TEST(DeformableAttention, MatchesGridSample) {
     const auto ours = inputs(type), theirs = inputs(type);
     const auto weights = random_values({kImages, kQueries, kHeads * kChannels}, -1, 1, 4).to(type);
     const auto output = ours.read(), expected = reference(theirs);
-    EXPECT_TRUE(close(output, expected, tolerance));
+    EXPECT_TRUE(tensors_close(output, expected, tolerance));
     output.backward(weights);
     expected.backward(weights);
-    EXPECT_TRUE(close(ours.values.grad(), theirs.values.grad(), tolerance));
-    EXPECT_TRUE(close(ours.locations.grad(), theirs.locations.grad(), 10 * tolerance));
-    EXPECT_TRUE(close(ours.weights.grad(), theirs.weights.grad(), tolerance));
+    EXPECT_TRUE(tensors_close(ours.values.grad(), theirs.values.grad(), tolerance));
+    EXPECT_TRUE(tensors_close(ours.locations.grad(), theirs.locations.grad(), 10 * tolerance));
+    EXPECT_TRUE(tensors_close(ours.weights.grad(), theirs.weights.grad(), tolerance));
   }
 }
 
@@ -113,7 +113,7 @@ TEST(DeformableAttention, ReturnsZeroAtNonFiniteLocations) {
   for (const float bad : {millrace::testing::kNan, millrace::testing::kInfinite, 1e30F, -1e30F}) {
     in.locations = at::zeros(in.locations.sizes(), at::kFloat) + bad;
     const auto output = in.read();
-    EXPECT_TRUE(same(output.detach(), at::zeros(output.sizes(), at::kFloat))) << bad;
+    EXPECT_TRUE(tensors_equal(output.detach(), at::zeros(output.sizes(), at::kFloat))) << bad;
   }
 }
 

@@ -14,8 +14,8 @@
 namespace millrace::rtdetr::testing {
 namespace {
 
-using millrace::testing::close;
-using millrace::testing::same;
+using millrace::testing::tensors_close;
+using millrace::testing::tensors_equal;
 
 TEST(Denoising, MakesAtLeastOneGroup) {
   EXPECT_EQ(DenoisingShape(30, {.num_queries = 100}).groups, 3);
@@ -28,14 +28,14 @@ TEST(Denoising, MakesAtLeastOneGroup) {
 TEST(Denoising, SamplesObjectsAboveTheLimit) {
   const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
   const auto few = choose_denoised({all}, 50, {.step = 1});
-  EXPECT_TRUE(same(few[0].labels, all.labels));
-  EXPECT_TRUE(same(few[0].boxes, all.boxes));
+  EXPECT_TRUE(tensors_equal(few[0].labels, all.labels));
+  EXPECT_TRUE(tensors_equal(few[0].boxes, all.boxes));
 
   std::set<std::int64_t> ever;  // objects chosen so far; finally all of them
   for (std::int64_t step = 0; step < 40; ++step) {
     const auto some = choose_denoised({all}, 20, {.step = step})[0];
     ASSERT_EQ(some.labels.size(0), 20);
-    EXPECT_TRUE(same(some.boxes, all.boxes.index_select(0, some.labels)));
+    EXPECT_TRUE(tensors_equal(some.boxes, all.boxes.index_select(0, some.labels)));
     const auto* const label = some.labels.const_data_ptr<std::int64_t>();
     EXPECT_EQ(std::set(label, label + 20).size(), 20U);  // without repetition
     ever.insert(label, label + 20);
@@ -47,7 +47,7 @@ TEST(Denoising, SamplesEachImageIndependently) {
   const Target one{at::arange(50, at::kLong), at::rand({50, 4})};
   const auto both = choose_denoised({tiny_targets()[0], one}, 20, {.seed = 5, .step = 7});
   const auto alone = choose_denoised({one}, 20, {.seed = 5, .step = 7, .first_image = 1});
-  EXPECT_TRUE(same(both[1].labels, alone[0].labels));
+  EXPECT_TRUE(tensors_equal(both[1].labels, alone[0].labels));
 }
 
 TEST(Denoising, MakesNoiseOfEachImageIndependently) {
@@ -57,9 +57,9 @@ TEST(Denoising, MakesNoiseOfEachImageIndependently) {
   const auto both = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 7});
   const auto alone =
       draw_noise({targets[1]}, shape, options, 80, {.seed = 5, .step = 7, .first_image = 1});
-  EXPECT_TRUE(same(both.corner_shifts[1], alone.corner_shifts[0]));
-  EXPECT_TRUE(same(both.labels[1], alone.labels[0]));
-  EXPECT_TRUE(same(both.relabels[1], alone.relabels[0]));
+  EXPECT_TRUE(tensors_equal(both.corner_shifts[1], alone.corner_shifts[0]));
+  EXPECT_TRUE(tensors_equal(both.labels[1], alone.labels[0]));
+  EXPECT_TRUE(tensors_equal(both.relabels[1], alone.relabels[0]));
   const auto later = draw_noise(targets, shape, options, 80, {.seed = 5, .step = 8});
   EXPECT_FALSE(both.corner_shifts.equal(later.corner_shifts));
 }
@@ -83,11 +83,11 @@ TEST(Denoising, ReturnsObjectsWithoutNoise) {
   const auto queries = denoising_queries(targets, shape, options, kClasses,
                                          draw_noise(targets, shape, options, kClasses, {}));
   for (std::int64_t block = 0; block < 2 * shape.groups; ++block) {
-    EXPECT_TRUE(same(queries.labels[0].narrow(0, 3 * block, 3), targets[0].labels));
-    EXPECT_TRUE(
-        close(at::sigmoid(queries.box_logits[0].narrow(0, 3 * block, 3)), targets[0].boxes, 1e-5));
+    EXPECT_TRUE(tensors_equal(queries.labels[0].narrow(0, 3 * block, 3), targets[0].labels));
+    EXPECT_TRUE(tensors_close(at::sigmoid(queries.box_logits[0].narrow(0, 3 * block, 3)),
+                              targets[0].boxes, 1e-5));
     // The second image has one object, so the other two places are empty.
-    EXPECT_TRUE(same(queries.labels[1].narrow(0, 3 * block, 3), at::tensor({1L, 3L, 3L})));
+    EXPECT_TRUE(tensors_equal(queries.labels[1].narrow(0, 3 * block, 3), at::tensor({1L, 3L, 3L})));
   }
 }
 

@@ -19,11 +19,11 @@ namespace {
 
 using millrace::NamedTensors;
 using millrace::parse_config;
-using millrace::testing::close;
 using millrace::testing::four_images;
 using millrace::testing::message_of;
 using millrace::testing::parts_of;
 using millrace::testing::small_batch;
+using millrace::testing::tensors_close;
 using ::testing::HasSubstr;
 
 std::unique_ptr<millrace::Detector> tiny_detector(const std::string& norm = "frozen_bn",
@@ -126,7 +126,7 @@ TEST(RtDetr, MatchesLargeBatchWithMicroBatches) {
       const auto& [name, gradient] = actual.gradients[i];
       // 0 except for rounding, since softmax is invariant to it
       if (name.ends_with("k_proj.bias")) continue;
-      EXPECT_TRUE(close(gradient, expected.gradients[i].second, 1e-3)) << name;
+      EXPECT_TRUE(tensors_close(gradient, expected.gradients[i].second, 1e-3)) << name;
     }
   }
 }

@@ -14,7 +14,7 @@
 namespace millrace::rtdetr::testing {
 namespace {
 
-using millrace::testing::close;
+using millrace::testing::tensors_close;
 
 at::Tensor boxes(const std::vector<double>& values) {
   return at::tensor(values, at::kFloat).view({-1, 4});
@@ -22,8 +22,8 @@ at::Tensor boxes(const std::vector<double>& values) {
 
 TEST(BoxForms, InvertsCornersAndCenters) {
   const auto some = boxes({0.5, 0.4, 0.2, 0.6, 0.1, 0.9, 0.1, 0.2});
-  EXPECT_TRUE(close(to_corners(some)[0], at::tensor({0.4F, 0.1F, 0.6F, 0.7F}), 1e-6));
-  EXPECT_TRUE(close(to_centers(to_corners(some)), some, 1e-6));
+  EXPECT_TRUE(tensors_close(to_corners(some)[0], at::tensor({0.4F, 0.1F, 0.6F, 0.7F}), 1e-6));
+  EXPECT_TRUE(tensors_close(to_centers(to_corners(some)), some, 1e-6));
 }
 
 TEST(BoxForms, ReturnsFiniteIouOfEmptyBoxes) {

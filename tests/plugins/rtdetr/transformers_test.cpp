@@ -22,8 +22,8 @@
 namespace millrace::rtdetr::testing {
 namespace {
 
-using millrace::testing::close;
 using millrace::testing::Scratch;
+using millrace::testing::tensors_close;
 using Tensors = std::map<std::string, at::Tensor>;
 
 constexpr int kSteps = 20;
@@ -110,27 +110,28 @@ void expect_same_forward_and_backward(const std::string& version, const Tensors&
                                       bool whole) {
   const Tiny tiny(version);
   const auto memory = tiny.encode(/*training=*/true);
-  EXPECT_TRUE(close(memory.places, theirs.at("memory"), 1e-4));
+  EXPECT_TRUE(tensors_close(memory.places, theirs.at("memory"), 1e-4));
   const auto output = tiny.decode(memory);
-  EXPECT_TRUE(close(output.selection.logits, theirs.at("topk.logits"), 1e-4));
+  EXPECT_TRUE(tensors_close(output.selection.logits, theirs.at("topk.logits"), 1e-4));
   const auto chosen = at::sigmoid(output.selection.box_logits);
-  EXPECT_TRUE(close(chosen, theirs.at("topk.boxes"), 1e-4));
+  EXPECT_TRUE(tensors_close(chosen, theirs.at("topk.boxes"), 1e-4));
   std::vector<at::Tensor> features, logits, boxes;
   for (const auto& layer : output.layers) {
     features.push_back(layer.features);
     logits.push_back(layer.logits);
     boxes.push_back(layer.boxes);
   }
-  EXPECT_TRUE(close(at::stack(features, 1), theirs.at("features"), 2e-4));
-  EXPECT_TRUE(close(at::stack(logits, 1), theirs.at("logits"), 2e-4));
-  EXPECT_TRUE(close(at::stack(boxes, 1), theirs.at("boxes"), 1e-4));
+  EXPECT_TRUE(tensors_close(at::stack(features, 1), theirs.at("features"), 2e-4));
+  EXPECT_TRUE(tensors_close(at::stack(logits, 1), theirs.at("logits"), 2e-4));
+  EXPECT_TRUE(tensors_close(at::stack(boxes, 1), theirs.at("boxes"), 1e-4));
 
   const auto expect_losses = [&](const Prediction& prediction, const Pairs& pairs,
                                  const std::string& end, double divisor) {
     const auto sums = set_losses(prediction, pairs, tiny.options.loss);
     for (const auto& [name, sum] :
          {std::pair{"vfl", sums.classes}, {"bbox", sums.l1}, {"giou", sums.giou}})
-      EXPECT_TRUE(close(sum / divisor, theirs.at("loss.loss_" + std::string(name) + end), 1e-4))
+      EXPECT_TRUE(
+          tensors_close(sum / divisor, theirs.at("loss.loss_" + std::string(name) + end), 1e-4))
           << name << end;
   };
   const auto dn = tiny.shape.queries();
@@ -154,7 +155,7 @@ void expect_same_forward_and_backward(const std::string& version, const Tensors&
   for (const auto& [name, loss] :
        millrace::means_of(losses_of(output, tiny.targets, tiny.targets, tiny.shape, tiny.options)))
     total = total.defined() ? total + loss : loss;
-  EXPECT_TRUE(close(total, theirs.at("totals")[0], 1e-5));
+  EXPECT_TRUE(tensors_close(total, theirs.at("totals")[0], 1e-5));
   total.backward();
   Values gradients(theirs.at("gradients"), whole);
   for (const auto& [name, value] : tiny.by_name)
@@ -172,7 +173,7 @@ void expect_same_steps(const std::string& version, const Tensors& theirs, bool w
          millrace::means_of(losses_of(tiny.decode(tiny.encode(/*training=*/true)), tiny.targets,
                                       tiny.targets, tiny.shape, tiny.options)))
       total = total.defined() ? total + loss : loss;
-    EXPECT_TRUE(close(total, theirs.at("totals")[step], 1e-3)) << step;
+    EXPECT_TRUE(tensors_close(total, theirs.at("totals")[step], 1e-3)) << step;
     total.backward();
     const at::NoGradGuard no_grad;
     for (const auto& [name, value] : tiny.by_name) {

@@ -14,7 +14,7 @@
 namespace millrace::yolox {
 namespace {
 
-using millrace::testing::same;
+using millrace::testing::tensors_equal;
 
 constexpr std::int64_t kSide = 64;  // in pixels: 8 x 8, 4 x 4 and 2 x 2 cells
 constexpr std::int64_t kCells = 64 + 16 + 4;
@@ -39,9 +39,10 @@ TEST(SimOta, PrefersFirstOfEqualCells) {
   // centre.
   const std::vector<double> box{32, 32, 64, 64};
   const auto result = assigned(all_say(box), at::tensor(box, at::kFloat).view({1, 4}), kLabel({1}));
-  EXPECT_TRUE(same(result.rows, at::tensor({18, 19, 20, 21, 26, 27, 28, 29, 34, 35}, at::kLong)));
-  EXPECT_TRUE(same(result.objects, at::zeros({10}, at::kLong)));
-  EXPECT_TRUE(same(result.ious, at::full({10}, 1.0, at::kFloat)));
+  EXPECT_TRUE(
+      tensors_equal(result.rows, at::tensor({18, 19, 20, 21, 26, 27, 28, 29, 34, 35}, at::kLong)));
+  EXPECT_TRUE(tensors_equal(result.objects, at::zeros({10}, at::kLong)));
+  EXPECT_TRUE(tensors_equal(result.ious, at::full({10}, 1.0, at::kFloat)));
 }
 
 TEST(SimOta, AssignsOneCellWithoutOverlap) {
@@ -59,7 +60,7 @@ TEST(SimOta, AssignsSharedCellToCheaperObject) {
   const auto box = at::tensor({32, 32, 64, 64}, at::kFloat).expand({2, 4}).contiguous();
   const auto result = assigned(outputs, box, kLabel({0, 1}));
   EXPECT_EQ(result.rows.size(0), 10);
-  EXPECT_TRUE(same(result.objects, at::full({10}, 1, at::kLong)));
+  EXPECT_TRUE(tensors_equal(result.objects, at::full({10}, 1, at::kLong)));
 }
 
 TEST(SimOta, MatchesForAnyThreadCount) {
@@ -76,9 +77,9 @@ TEST(SimOta, MatchesForAnyThreadCount) {
   at::set_num_threads(8);
   const auto many = assign(outputs, grid, boxes, labels, counts);
   at::set_num_threads(threads);
-  EXPECT_TRUE(same(alone.rows, many.rows));
-  EXPECT_TRUE(same(alone.objects, many.objects));
-  EXPECT_TRUE(same(alone.ious, many.ious));
+  EXPECT_TRUE(tensors_equal(alone.rows, many.rows));
+  EXPECT_TRUE(tensors_equal(alone.objects, many.objects));
+  EXPECT_TRUE(tensors_equal(alone.ious, many.ious));
   for (std::int64_t f = 0; f < alone.rows.size(0); ++f) {
     const auto image = alone.rows[f].item<std::int64_t>() / kCells;
     const auto object = alone.objects[f].item<std::int64_t>();

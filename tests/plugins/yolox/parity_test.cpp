@@ -12,13 +12,14 @@
 #include "millrace/models/weights/safetensors.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/plugins/yolox/reference.h"
+#include "tests/support/optimizer_step.h"
 #include "tests/support/python.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::yolox {
 namespace {
 
-using millrace::testing::close;
+using millrace::testing::tensors_close;
 using Tensors = std::map<std::string, at::Tensor>;
 
 Tensors tensors_of(const std::filesystem::path& file) {
@@ -70,7 +71,7 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
 
   void expect_close(const std::string& name, const at::Tensor& ours, double relative) const {
     if (const auto found = theirs_.find(name); found != theirs_.end()) {
-      EXPECT_TRUE(close(ours, found->second, relative)) << name;
+      EXPECT_TRUE(tensors_close(ours, found->second, relative)) << name;
       return;
     }
     expect_sums(name, sums(name, ours), theirs_.at(name + ".sums"), relative);
@@ -142,9 +143,9 @@ TEST_P(Yolox030, MatchesMapsAndDetections) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     const auto theirs = theirs_.at("found" + std::to_string(i));
     ASSERT_EQ(found[i].boxes.size(0), theirs.size(0));
-    EXPECT_TRUE(close(found[i].boxes, theirs.narrow(1, 0, 4), 1e-5));
-    EXPECT_TRUE(close(found[i].scores, theirs.select(1, 4) * theirs.select(1, 5), 1e-5));
-    EXPECT_TRUE(close(found[i].labels, theirs.select(1, 6), 0));
+    EXPECT_TRUE(tensors_close(found[i].boxes, theirs.narrow(1, 0, 4), 1e-5));
+    EXPECT_TRUE(tensors_close(found[i].scores, theirs.select(1, 4) * theirs.select(1, 5), 1e-5));
+    EXPECT_TRUE(tensors_close(found[i].labels, theirs.select(1, 6), 0));
   }
 }
 
@@ -160,10 +161,11 @@ TEST_P(Yolox030, MatchesAssignedCells) {
     return theirs_.at("assigned" + std::to_string(image) + "." + what);
   };
   const auto cells = grid.strides.size(0);
-  EXPECT_TRUE(close(assigned.rows, at::cat({theirs(0, "cells"), theirs(1, "cells") + cells}), 0));
   EXPECT_TRUE(
-      close(assigned.objects, at::cat({theirs(0, "objects"), theirs(1, "objects") + 3}), 0));
-  EXPECT_TRUE(close(assigned.ious, at::cat({theirs(0, "ious"), theirs(1, "ious")}), 1e-3));
+      tensors_close(assigned.rows, at::cat({theirs(0, "cells"), theirs(1, "cells") + cells}), 0));
+  EXPECT_TRUE(tensors_close(assigned.objects,
+                            at::cat({theirs(0, "objects"), theirs(1, "objects") + 3}), 0));
+  EXPECT_TRUE(tensors_close(assigned.ious, at::cat({theirs(0, "ious"), theirs(1, "ious")}), 1e-3));
 }
 
 TEST_P(Yolox030, MatchesLossesGradientsAndStatistics) {
@@ -194,7 +196,7 @@ TEST_P(Yolox030, MatchesTwentyTrainingSteps) {
   for (std::int64_t step = 0; step < 20; ++step) {
     losses.push_back(total(means_of(model_->losses_of(images(), truths(), {.step = step}))));
     losses.back().backward();
-    optimizer->step(1e-4);
+    testing::take_step(*optimizer, 1e-4);
     if (step != 1) continue;
     Tensors moved;  // only after this step, since rounding grows later
     for (const auto& [name, value] : parameters(/*gradients=*/false))
@@ -202,8 +204,8 @@ TEST_P(Yolox030, MatchesTwentyTrainingSteps) {
     expect_close("moved.", moved, 0.15);
   }
   const auto first = at::stack(losses).detach(), theirs = theirs_.at("steps.loss");
-  EXPECT_TRUE(close(first.narrow(0, 0, 2), theirs.narrow(0, 0, 2), 1e-4));
-  EXPECT_TRUE(close(first, theirs, 0.03));
+  EXPECT_TRUE(tensors_close(first.narrow(0, 0, 2), theirs.narrow(0, 0, 2), 1e-4));
+  EXPECT_TRUE(tensors_close(first, theirs, 0.03));
 }
 
 }  // namespace
