@@ -9,9 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 

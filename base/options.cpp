@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <span>
-#include <type_traits>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
 #include "millrace/base/text.h"
 

@@ -1,7 +1,6 @@
 #include "millrace/dataflow/largest_batch.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 

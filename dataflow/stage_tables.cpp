@@ -10,7 +10,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/options.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/spliced_stages.h"
 #include "millrace/dataflow/stages/filter.h"

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <limits>
-#include <string>
 
 #include "millrace/base/process/process_identity.h"
 

@@ -5,7 +5,6 @@
 #include <tbb/parallel_sort.h>
 
 #include <algorithm>
-#include <utility>
 
 namespace millrace::coco {
 namespace {

@@ -1,13 +1,9 @@
 #include "millrace/coco/evaluation/matching.h"
 
-#include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
-#include <algorithm>
-#include <utility>
 
-#include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/image_matcher.h"
 #include "millrace/coco/evaluation/images.h"
 

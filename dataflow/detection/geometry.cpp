@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "millrace/dataflow/detection/transforms.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <opencv2/imgproc.hpp>
-#include <utility>
 
 #include "millrace/coco/picture/encode.h"
 #include "millrace/dataflow/detection/geometry.h"

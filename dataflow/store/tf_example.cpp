@@ -1,6 +1,5 @@
 #include "millrace/dataflow/store/tf_example.h"
 
-#include <fmt/format.h>
 
 #include <charconv>
 #include <cstdint>
@@ -8,7 +7,6 @@
 #include <map>
 #include <opencv2/imgproc.hpp>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "millrace/base/errors.h"
