@@ -1,6 +1,5 @@
 #include "millrace/coco/data/list_pieces.h"
 
-
 namespace millrace::coco {
 namespace {
 

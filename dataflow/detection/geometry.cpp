@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-
 namespace millrace {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "millrace/dataflow/store/tf_example.h"
 
-
 #include <charconv>
 #include <cstdint>
 #include <cstring>
