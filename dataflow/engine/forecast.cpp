@@ -4,7 +4,6 @@
 
 #include "millrace/dataflow/engine/group_plan.h"
 #include "millrace/dataflow/engine/order.h"
-#include "millrace/dataflow/engine/sample_keys.h"
 
 namespace millrace {
 
