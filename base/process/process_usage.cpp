@@ -73,6 +73,14 @@ std::optional<double> read_number(const fs::path& file, const std::string& key) 
   return std::nullopt;
 }
 
+std::string processor_name() {
+  std::ifstream facts("/proc/cpuinfo");
+  for (std::string line; std::getline(facts, line);)
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != line.npos)
+      return line.substr(colon + 2);
+  return "unknown";
+}
+
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::int64_t rss_bytes() {
