@@ -12,8 +12,8 @@
 
 namespace millrace {
 
-/// Returns the tables with all options, in execution order: those without `after` and `before` (if
-/// there are none, the default list: read, decode, flip, resize_shortest_edge,
+/// Returns the tables with all options, in execution order: those without `after` and `before`, or
+/// without any such table the default list (read, decode, flip, resize_shortest_edge,
 /// group_by_aspect_ratio, pad), and the others directly behind the stage whose type `after` names,
 /// or in front of the one that `before` names. An omitted option follows [data]
 /// if the stage declares that (Options::Entry::follows), else it has its default. `decode` follows
