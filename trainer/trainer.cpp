@@ -15,7 +15,7 @@
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/dataflow.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
