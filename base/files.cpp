@@ -5,7 +5,6 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,9 +12,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/repeated.h"

@@ -1,17 +1,15 @@
 #include "millrace/base/log.h"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/dist_sink.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,29 +20,15 @@
 namespace millrace {
 namespace {
 
-/// Keeps the lines logged before log_to_file is called.
-class EarlyLines final : public spdlog::sinks::base_sink<std::mutex> {
- public:
-  void give_to(spdlog::sinks::sink& file) {
-    const std::lock_guard lock(mutex_);
-    for (const auto& line : lines_) file.log(line);
-  }
-
- private:
-  static constexpr std::size_t kMost = 1000;
-  void sink_it_(const spdlog::details::log_msg& line) override {
-    if (lines_.size() < kMost) lines_.emplace_back(line);
-  }
-  void flush_() override {}
-  std::vector<spdlog::details::log_msg_buffer> lines_;
-};
+constexpr std::size_t kMostEarlyLines = 1000;
 
 struct Logging {
   std::shared_ptr<spdlog::sinks::dist_sink_mt> sinks =
       std::make_shared<spdlog::sinks::dist_sink_mt>();
-  std::shared_ptr<EarlyLines> early;  // nullptr once a file has the lines
-  spdlog::sink_ptr file;              // file of log_to_file; nullptr = none
-  std::string process_name;           // name given to set_process_name
+  // Lines logged before log_to_file is called; nullptr once a file has them.
+  std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> early;
+  spdlog::sink_ptr file;     // file of log_to_file; nullptr = none
+  std::string process_name;  // name given to set_process_name
   bool is_quiet = false;
 };
 
@@ -121,7 +105,7 @@ std::unique_ptr<spdlog::formatter> log_formatter(const std::string& pattern) {
 void start_logging(LogLevel level) {
   auto& [sinks, early, file, name, is_quiet] = logging();
   is_quiet = level == LogLevel::quiet;
-  early = std::make_shared<EarlyLines>();
+  early = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kMostEarlyLines);
   auto shown = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(colors());
   if (is_quiet) shown->set_level(spdlog::level::warn);
   sinks->set_sinks({std::move(shown), early});
@@ -164,7 +148,7 @@ void log_to_file(const std::filesystem::path& file) {
   current->set_formatter(log_formatter("%Y-%m-%d %H:%M:%S.%e %l %N%P"));
   if (early) {
     sinks->remove_sink(early);
-    early->give_to(*current);
+    for (const auto& line : early->last_raw()) current->log(line);
     early = nullptr;
   }
   sinks->add_sink(current);

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <span>
-#include <type_traits>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/registry.h"
 #include "millrace/base/text.h"
 
@@ -149,23 +145,6 @@ OptionHelp::Type type_of(const Options::Target& target) {
   return static_cast<OptionHelp::Type>(target.index());
 }
 
-/// Compares values: 1 and 1.0 are equal, and a list with one element equals that element.
-bool is_equal(const Config& a, const Config& b) {
-  const auto number = [](const Config& value) -> std::optional<double> {
-    if (const auto* whole = std::get_if<std::int64_t>(&value.data))
-      return static_cast<double>(*whole);
-    if (const auto* real = std::get_if<double>(&value.data)) return *real;
-    return std::nullopt;
-  };
-  const auto *many = std::get_if<Config::Array>(&a.data),
-             *others = std::get_if<Config::Array>(&b.data);
-  if (many && others) return std::ranges::equal(*many, *others, is_equal);
-  if (many) return many->size() == 1 && is_equal(many->front(), b);
-  if (others) return is_equal(b, a);
-  if (number(a) && number(b)) return number(a) == number(b);
-  return value_text(a) == value_text(b);
-}
-
 template <class T>
 void read_value(const Entry& entry, const Config& value, std::vector<T>& into) {
   std::vector<T> result;
@@ -281,7 +260,7 @@ void Options::refuse_unused(const Config& table, std::initializer_list<std::stri
   for (const auto& entry : entries_) {
     const auto* set = table.find_path(entry.name);
     if (!set || std::ranges::find(keys, entry.name) == keys.end()) continue;
-    if (is_equal(*set, value(entry))) continue;
+    if (same_value(*set, value(entry))) continue;
     refuse(
         entry, *set,
         fmt::format(
@@ -320,6 +299,22 @@ std::vector<OptionHelp> option_help(const Options& options) {
          .choices = entry.choices,
          .follows = entry.followed});
   return help;
+}
+
+bool same_value(const Config& a, const Config& b) {
+  const auto number = [](const Config& value) -> std::optional<double> {
+    if (const auto* whole = std::get_if<std::int64_t>(&value.data))
+      return static_cast<double>(*whole);
+    if (const auto* real = std::get_if<double>(&value.data)) return *real;
+    return std::nullopt;
+  };
+  const auto *many = std::get_if<Config::Array>(&a.data),
+             *others = std::get_if<Config::Array>(&b.data);
+  if (many && others) return std::ranges::equal(*many, *others, same_value);
+  if (many) return many->size() == 1 && same_value(many->front(), b);
+  if (others) return same_value(b, a);
+  if (number(a) && number(b)) return number(a) == number(b);
+  return value_text(a) == value_text(b);
 }
 
 void follow(Config& table, std::string_view option, Config value, std::string key) {

@@ -324,6 +324,10 @@ void refuse_unused(const Config& table, std::initializer_list<std::string_view> 
   described(value).refuse_unused(table, keys, why);
 }
 
+/// Returns whether two values are read as the same value of an option: 1 and 1.0 are the same, and
+/// so are a list with one element and that element.
+bool same_value(const Config& a, const Config& b);
+
 /// Sets an option that follows `key` (such as "data.flip"), unless the table has a value of its
 /// own.
 void follow(Config& table, std::string_view option, Config value, std::string key);

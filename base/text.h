@@ -1,4 +1,4 @@
-// Small helpers for names and messages.
+// Small helpers for texts: names, messages and the environment.
 #pragma once
 
 #include <span>
@@ -21,6 +21,9 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
 /// Returns whether `text` matches `pattern`, in which each * matches any characters, as in
 /// "backbone.*".
 bool matches_wildcards(std::string_view pattern, std::string_view text);
+
+/// Returns the value of an environment variable; empty if it is not set.
+std::string environment(const char* name);
 
 /// Returns "1.5 GiB", "320 MiB" or "12 KiB".
 std::string byte_text(double bytes);

@@ -55,11 +55,6 @@ std::string interface_of(const std::string& version) {
   return minor == version.npos ? version : version.substr(0, version.find('.', minor + 1));
 }
 
-std::string environment(const char* name) {
-  const auto* value = std::getenv(name);
-  return value ? value : "";
-}
-
 /// Returns the folder of the torch package that `python3` would import; empty if not found.
 /// Does not import it, which would take seconds.
 std::string folder_of_pythons_torch() {

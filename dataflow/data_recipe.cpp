@@ -1,7 +1,6 @@
 #include "millrace/dataflow/data_recipe.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "millrace/base/options.h"
 #include "millrace/dataflow/sources/train_data.h"

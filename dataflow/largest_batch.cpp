@@ -1,14 +1,14 @@
 #include "millrace/dataflow/largest_batch.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "millrace/dataflow/detection/detection_stages.h"
 #include "millrace/dataflow/detection/pad.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/group_plan.h"
+#include "millrace/dataflow/engine/order.h"
 #include "millrace/dataflow/engine/pipeline.h"
 #include "millrace/dataflow/stage_tables.h"
 #include "millrace/dataflow/stages/group_by_aspect_ratio.h"
@@ -73,18 +73,23 @@ std::optional<LargestBatch> largest_planned(const DataOptions& options,
   LargestBatch largest{.images = options.batch_size};
   bool knows_all = true;
   const auto most = std::max<std::int64_t>(1, kMostImages / (options.batch_size * how.ranks));
-  for_each_group(plan, how, std::min(batches, most), [&](std::span<const std::int64_t> samples) {
+  const Order order(plan.size, plan.repeats, how.seed, how.shuffle);
+  SampleKeys keys(plan);
+  GroupPlan groups(order, keys, how, plan.batch() * how.ranks);
+  for (auto left = std::min(batches, most); left > 0; --left) {
+    const auto planned = groups.next();
+    if (planned.failure || planned.positions.empty()) break;
     cv::Size group;
-    for (const auto sample : samples) {
-      const auto size = sizes(sample);
+    for (const auto position : planned.positions) {
+      const auto size = sizes(order.turn(position).sample);
       knows_all = knows_all && !size.empty();
       group = united(group, size);
     }
-    if (group.empty()) return;
+    if (group.empty()) continue;
     ++largest.planned;
     if (const auto slot = pad.shape_for(group); slot.area() > largest.slot.area())
       largest.slot = slot, largest.number = largest.planned;
-  });
+  }
   if (!knows_all || largest.planned == 0) return std::nullopt;
   return largest;
 }

@@ -12,8 +12,10 @@
 
 namespace millrace {
 
-/// Returns the tables with all options, in the order of spliced_stages over the default list: read,
-/// decode, flip, resize_shortest_edge, group_by_aspect_ratio, pad. An omitted option follows [data]
+/// Returns the tables with all options, in execution order: those without `after` and `before`, or
+/// without any such table the default list (read, decode, flip, resize_shortest_edge,
+/// group_by_aspect_ratio, pad), and the others directly behind the stage whose type `after` names,
+/// or in front of the one that `before` names. An omitted option follows [data]
 /// if the stage declares that (Options::Entry::follows), else it has its default. `decode` follows
 /// data.reduced_decoding if a resize_shortest_edge comes after it with only flip, cache, print and
 /// filter between. Options of complete tables that follow [data] are set again from `data`. Throws

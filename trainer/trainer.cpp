@@ -9,13 +9,12 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/events/last_events.h"
-#include "millrace/base/leak.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/exit_codes.h"
 #include "millrace/base/process/process_usage.h"
 #include "millrace/base/process/stop_signals.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/dataflow.h"
 #include "millrace/models/detector/restore.h"
 #include "millrace/trainer/activity.h"
 #include "millrace/trainer/checkpoint/memory_checkpoints.h"
@@ -116,7 +115,7 @@ TrainEnd Trainer::run() {
     try {
       train();
     } catch (const NoData&) {
-      leak(std::move(data_));
+      static_cast<void>(data_.release());  // its destructor would wait for a thread that cannot end
       throw;
     } catch (const Diverged&) {  // the newest checkpoint in memory may contain these steps
       if (state_.requests_.memory) state_.requests_.memory->remove();

@@ -3,12 +3,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/files.h"
 #include "millrace/base/repeated.h"
 
 namespace millrace {

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
-#include <string>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"

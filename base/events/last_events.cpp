@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <utility>
@@ -16,7 +17,6 @@
 #include "millrace/base/clock.h"
 #include "millrace/base/disk/private_folder.h"
 #include "millrace/base/events/event_text.h"
-#include "millrace/base/events/signal_stack.h"
 
 namespace millrace {
 namespace {
@@ -78,6 +78,32 @@ UniqueFd open_folder(const Where& place) {
   return UniqueFd(::open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+/// The signal stack of the thread that creates it.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) != 0 || (present.ss_flags & SS_DISABLE) == 0) return;
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
+    stack_t own{};
+    own.ss_sp = memory_.get();
+    own.ss_size = kBytes;
+    ::sigaltstack(&own, nullptr);
+  }
+  ~SignalStack() {
+    if (!memory_) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  SignalStack(const SignalStack&) = delete;
+
+ private:
+  static constexpr std::size_t kBytes = 64 << 10;  // the processor's registers take up to 12 KiB
+
+  std::unique_ptr<std::byte[]> memory_;
+};
+
 extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
   const int error = errno;
   for (std::size_t i = 0; i < kDeadly.size(); ++i) {
@@ -92,6 +118,8 @@ extern "C" void write_and_die(int signal, siginfo_t* info, void*) {
 }
 
 }  // namespace
+
+void give_signal_stack() { thread_local const SignalStack stack; }
 
 std::filesystem::path events_file_in(const std::filesystem::path& run, std::int64_t rank) {
   return run / "events" / fmt::format("rank-{:04}.json", rank);

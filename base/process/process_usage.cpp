@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <limits>
-#include <string>
 
 #include "millrace/base/process/process_identity.h"
 
@@ -73,6 +71,14 @@ std::optional<double> read_number(const fs::path& file, const std::string& key) 
   for (std::string word, rest; stream >> word; std::getline(stream, rest))
     if (word == key) return stream >> value ? std::optional(value) : std::nullopt;
   return std::nullopt;
+}
+
+std::string processor_name() {
+  std::ifstream facts("/proc/cpuinfo");
+  for (std::string line; std::getline(facts, line);)
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != line.npos)
+      return line.substr(colon + 2);
+  return "unknown";
 }
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }

@@ -1,4 +1,4 @@
-// Resource usage, free memory and age of this process.
+// Resource usage, free memory and age of this process, and the processor that it runs on.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@ namespace millrace {
 /// Returns the number after `key` in a file with lines "key value", or the first number of the file
 /// if `key` is empty. nullopt if not found.
 std::optional<double> read_number(const std::filesystem::path& file, const std::string& key = {});
+
+/// Returns the name of the host's processor; "unknown" if the system does not report it.
+std::string processor_name();
 
 /// Returns the user and system time of all threads, in seconds.
 double cpu_seconds();

@@ -8,7 +8,6 @@
 
 #include "millrace/base/clock.h"
 #include "millrace/base/events/last_events.h"
-#include "millrace/base/events/signal_stack.h"
 
 namespace millrace {
 namespace {

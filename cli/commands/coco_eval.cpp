@@ -15,7 +15,7 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/voc_output.h"
 #include "millrace/coco/analysis/analysis_json.h"
-#include "millrace/coco/data/results_fit.h"
+#include "millrace/coco/data/detections.h"
 #include "millrace/coco/evaluation/evaluate.h"
 #include "millrace/coco/evaluation/limit_cost.h"
 #include "millrace/tools/report/analysis_view.h"

@@ -8,8 +8,8 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/store/index_shards.h"
+#include "millrace/dataflow/store/record_store.h"
 #include "millrace/dataflow/store/remote/remote.h"
-#include "millrace/dataflow/store/shard_place.h"
 
 namespace millrace::cli {
 namespace {

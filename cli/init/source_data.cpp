@@ -13,7 +13,7 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/findings_text.h"
 #include "millrace/cli/image_progress.h"
-#include "millrace/coco/data/subset.h"
+#include "millrace/coco/data/records.h"
 #include "millrace/tools/data/checks.h"
 #include "millrace/tools/data/similarity.h"
 

@@ -1,6 +1,7 @@
 // Confidence intervals of AP and significance tests between two results, by resampling images.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -73,5 +74,13 @@ std::vector<std::size_t> most_different(const Comparison& comparison, std::size_
 
 /// Returns "+0.21 AP (42.31 against 42.10), 95 % interval -0.05 .. +0.47, p = 0.13: within noise".
 std::string sentence(const Comparison& comparison);
+
+/// Returns AP over all thresholds of the evaluator's images with its basic 95 % bootstrap interval
+/// from `draws` resamples, computed on all threads of the caller's arena. Categories without
+/// objects so far do not count. The value is -1 and the interval NaN if there are no objects yet.
+Interval ap_so_far(const Evaluator& evaluator, std::size_t draws);
+
+/// Returns "0.412 (0.394 .. 0.430)", or "-" if there are no objects.
+std::string ap_text(const Interval& ap);
 
 }  // namespace millrace::coco

@@ -129,9 +129,9 @@ void ErrorKinds::add(const ImagePairs& pairs) {
   for (std::size_t f = 0; f < pairs.found.size(); ++f) {
     Verdict& verdict = verdicts_[pairs.found[f].match];
     if (outcome(f).ignored & 1)
-      verdict.what = kIgnored;
+      verdict.what = Verdicts::kIgnored;
     else if (outcome(f).hit & 1)
-      verdict.what = kHit;
+      verdict.what = Verdicts::kHit;
     else
       verdict = this->verdict(pairs, f, taken, claimed);
   }
@@ -185,10 +185,10 @@ ErrorReport ErrorKinds::report() const {
     count[static_cast<std::size_t>(ErrorKind::missed)] = objects[k].missed;
     for (const std::uint32_t i : matches_.of(k)) {
       const auto [what, mended] = verdicts_[i];
-      if (what == kIgnored) continue;
+      if (what == Verdicts::kIgnored) continue;
       const Scored& one = matches_.detections[i];
       Point point{descending_score_key(one.score), one.image, i, Role::hit, {}};
-      if (what != kHit) {
+      if (what != Verdicts::kHit) {
         ++count[what];
         point.kind = static_cast<ErrorKind>(what);
         point.role = mended == kNothing ? Role::wrong : Role::mendable;
@@ -211,7 +211,6 @@ ErrorReport ErrorKinds::report() const {
 
 Verdicts ErrorKinds::verdicts(std::size_t detections) const {
   Verdicts all{std::vector<std::uint8_t>(detections, Verdicts::kIgnored), {}};
-  static_assert(kHit == Verdicts::kHit && kIgnored == Verdicts::kIgnored);
   for (std::size_t i = 0; i < verdicts_.size(); ++i)
     all.detections[matches_.detections[i].detection] = verdicts_[i].what;
   for (const auto& [category, fate, found_at] : objects_)

@@ -71,11 +71,9 @@ class ErrorKinds {
   Verdicts verdicts(std::size_t detections) const;
 
  private:
-  /// A verdict is an ErrorKind or one of these.
-  enum : std::uint8_t { kHit = kErrorKinds, kIgnored };
   static constexpr std::uint32_t kNothing = ~std::uint32_t{0};
   struct Verdict {
-    std::uint8_t what = kIgnored;
+    std::uint8_t what = Verdicts::kIgnored;  // as in Verdicts::detections
     std::uint32_t mended = kNothing;  // category in which it becomes a hit when its error is fixed
   };
   enum class Fate : std::uint8_t { does_not_count, found, mendable, missed };

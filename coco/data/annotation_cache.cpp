@@ -12,7 +12,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -22,6 +21,7 @@
 
 #include "millrace/base/digest.h"
 #include "millrace/base/log.h"
+#include "millrace/base/text.h"
 #include "millrace/coco/data/readers.h"
 #include "millrace/coco/data/records.h"
 
@@ -171,11 +171,6 @@ struct Folder {
   fs::path path;
   bool named = false;
 };
-
-std::string environment(const char* name) {
-  const char* set = std::getenv(name);
-  return set ? set : "";
-}
 
 /// Returns the folder of caches; nullopt if caching is off or no folder is known.
 std::optional<Folder> cache_folder() {

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include "millrace/coco/data/annotation_record.h"
 #include "millrace/coco/data/list_pieces.h"
 #include "millrace/coco/data/readers.h"
+#include "millrace/coco/data/segmentation.h"
 
 namespace millrace::coco {
 namespace {

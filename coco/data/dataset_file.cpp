@@ -19,14 +19,7 @@ std::string quoted_text(std::string_view text) {
 
 template <class Range>
 void put_list(std::string& out, const Range& values) {
-  out += '[';
-  bool first = true;
-  for (const auto value : values) {
-    if (!first) out += ',';
-    first = false;
-    out += fmt::format("{}", value);
-  }
-  out += ']';
+  fmt::format_to(std::back_inserter(out), "[{}]", fmt::join(values, ","));
 }
 
 void put_shape(std::string& out, const Segmentation& shape, bool crowd) {

@@ -122,4 +122,9 @@ std::string result_text(const Detections& detections, std::size_t i);
 /// Writes a results file atomically. Numbers read back bitwise equal.
 void write_detections(const std::filesystem::path& json, const Detections& detections);
 
+/// Throws Error naming `file` if most detections have an image id that the data set lacks, or if
+/// the detections of most images cannot belong to them: masks of another size, or boxes with their
+/// centre outside the image.
+void require_fit(const Detections& found, const Dataset& truth, const std::string& file);
+
 }  // namespace millrace::coco

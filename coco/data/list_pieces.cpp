@@ -1,7 +1,5 @@
 #include "millrace/coco/data/list_pieces.h"
 
-#include <algorithm>
-
 namespace millrace::coco {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -116,5 +117,12 @@ inline std::shared_ptr<const Dataset> assemble(
     const std::function<void(const RecordConflict&)>& on_conflict = {}) {
   return assemble(GatheredRecords(std::move(records)), std::move(source), on_conflict);
 }
+
+/// Returns the images at these positions with their annotations, with unchanged ids. `categories`
+/// maps the id of each category to keep to the id that its objects get. That id must itself be kept
+/// (mapped to itself). Objects of other categories are left out; a category mapped to another one
+/// is merged into it.
+std::shared_ptr<const Dataset> subset(const Dataset& data, std::span<const std::size_t> images,
+                                      const std::map<std::int64_t, std::int64_t>& categories);
 
 }  // namespace millrace::coco

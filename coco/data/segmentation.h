@@ -1,4 +1,5 @@
-// Readers of the shapes in COCO's JSON: boxes, polygons, run lengths as numbers or text, keypoints.
+// Readers of COCO's annotations in JSON and of their shapes: boxes, polygons, run lengths as
+// numbers or text, keypoints.
 #pragma once
 
 #include <span>
@@ -35,5 +36,8 @@ void read_segmentation(JsonReader& json, DetectionShape& shape);
 
 /// Returns the area of a shape in `records`, equal to `shape_area` of its Segmentation.
 double shape_area(const ShapeRef& shape, const Records& records);
+
+/// Reads a record of "annotations" and appends it to `records`. Throws Wrong.
+void read_annotation(JsonReader& json, Records& records);
 
 }  // namespace millrace::coco

@@ -9,7 +9,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/coco/evaluation/image_matcher.h"
-#include "millrace/coco/evaluation/images.h"
 
 namespace millrace::coco {
 namespace {

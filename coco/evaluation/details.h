@@ -46,7 +46,7 @@ struct MatchDetails {
 };
 
 struct Plan;               // plan.h
-struct DetectionsByImage;  // images.h
+struct DetectionsByImage;  // matching.h
 
 /// Matches images again to get the details. Thread-safe.
 class DetailedMatcher {

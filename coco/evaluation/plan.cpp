@@ -1,9 +1,7 @@
 #include "millrace/coco/evaluation/plan.h"
 
-#include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <string>
 
 namespace millrace::coco {
 namespace {

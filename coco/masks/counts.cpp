@@ -1,8 +1,6 @@
 // COCO's text encoding of run lengths: differences in groups of five bits, as characters 48 to 111.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "millrace/base/errors.h"
 #include "millrace/coco/masks/mask_extent.h"
 #include "millrace/coco/masks/masks.h"

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_set>
-#include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/options.h"
 #include "millrace/dataflow/detection/pad.h"
 
 namespace millrace {

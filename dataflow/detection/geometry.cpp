@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "millrace/dataflow/detection/transforms.h"
-
 namespace millrace {
 namespace {
 
@@ -173,11 +171,8 @@ void resize(Instances& objects, std::int32_t width, std::int32_t height, float s
 }
 
 coco::Rle rasterised(const coco::Segmentation& shape, cv::Size image) {
-  if (const auto* mask = std::get_if<coco::Rle>(&shape)) return *mask;
-  const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&shape);
-  return coco::from_polygons(polygons ? *polygons : std::vector<coco::Polygon>{},
-                             static_cast<std::uint32_t>(image.height),
-                             static_cast<std::uint32_t>(image.width));
+  return coco::mask_of(shape, static_cast<std::uint32_t>(image.height),
+                       static_cast<std::uint32_t>(image.width));
 }
 
 void crop(Instances& objects, const cv::Rect& window, const Visibility& visibility) {

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "millrace/coco/masks/run_writer.h"
 #include "millrace/dataflow/detection/geometry.h"

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -172,5 +173,12 @@ struct FlowOptions {
   /// Place to continue at.
   Cursor start;
 };
+
+/// Returns the number of steps of `images_per_step` (the last may have fewer) for `epochs` epochs
+/// of `samples`.
+inline std::int64_t count_steps(double epochs, std::int64_t samples, std::int64_t images_per_step) {
+  return static_cast<std::int64_t>(
+      std::ceil(epochs * static_cast<double>(samples) / static_cast<double>(images_per_step)));
+}
 
 }  // namespace millrace

@@ -33,7 +33,6 @@
 #include "millrace/dataflow/engine/in_flight.h"
 #include "millrace/dataflow/engine/order.h"
 #include "millrace/dataflow/engine/plan.h"
-#include "millrace/dataflow/engine/sample_keys.h"
 #include "millrace/dataflow/engine/skip_ledger.h"
 #include "millrace/dataflow/engine/source_line.h"
 #include "millrace/dataflow/engine/stage_runner.h"

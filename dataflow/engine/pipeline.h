@@ -208,7 +208,7 @@ using StageFactory = std::function<Stage(const Config& table, const Context& con
 struct StageKeys {
   std::string type;
   std::int64_t until = 0;
-  std::string after, before;  // see spliced_stages
+  std::string after, before;  // see complete_stages
 
   void describe(Options& o) {
     o.add("type", type, "registered name of the stage");

@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 
-#include <memory>
 #include <string_view>
 
 namespace millrace {

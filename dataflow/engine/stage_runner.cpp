@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <stdexcept>
 #include <utility>
 
 #include "millrace/base/clock.h"

@@ -3,13 +3,14 @@
 // them. On processors other than x86-64 OpenCV is used.
 #include "millrace/dataflow/image/bilinear.h"
 
+#include <tbb/cache_aligned_allocator.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <opencv2/imgproc.hpp>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -63,22 +64,7 @@ std::vector<Tap> columns(int from, int to, bool mirrored) {
 
 /// Memory aligned to cache lines, since 64-byte loads that cross lines take twice the time.
 template <class T>
-class Lines {
- public:
-  void assign(std::size_t values, T value) {
-    lines_.resize((values * sizeof(T) + sizeof(Line) - 1) / sizeof(Line));
-    std::fill_n(data(), values, value);
-  }
-  T* data() { return reinterpret_cast<T*>(lines_.data()); }
-  const T* data() const { return reinterpret_cast<const T*>(lines_.data()); }
-  T& operator[](std::size_t i) { return data()[i]; }
-
- private:
-  struct alignas(64) Line {
-    std::uint8_t bytes[64];
-  };
-  std::vector<Line> lines_;
-};
+using Lines = std::vector<T, tbb::cache_aligned_allocator<T>>;
 
 /// A kernel and its windows for one width of the image and one of the target.
 class Widening {

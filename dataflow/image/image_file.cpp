@@ -15,7 +15,6 @@
 #include "millrace/base/events/event_ring.h"
 #include "millrace/base/files.h"
 #include "millrace/base/own_folders.h"
-#include "millrace/dataflow/image/image_head.h"
 #include "millrace/dataflow/image_readers/image_readers.h"
 
 namespace millrace {

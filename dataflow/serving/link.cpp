@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 #include <zmq_addon.hpp>
 
 #include "millrace/base/errors.h"

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "millrace/base/clock.h"
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/text.h"

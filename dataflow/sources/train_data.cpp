@@ -10,7 +10,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/dataflow/engine/pipeline.h"
 #include "millrace/dataflow/sources/detection_source.h"

@@ -1,7 +1,6 @@
 #include "millrace/dataflow/stages/ssd.h"
 
 #include <algorithm>
-#include <cmath>
 #include <opencv2/core.hpp>
 #include <utility>
 

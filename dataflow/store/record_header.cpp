@@ -6,7 +6,6 @@
 #include <cstring>
 #include <msgpack.hpp>
 #include <stdexcept>
-#include <string_view>
 #include <tuple>
 
 #include "millrace/base/digest.h"

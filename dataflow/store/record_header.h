@@ -28,7 +28,7 @@ constexpr std::size_t kRecordValues = 3;
 
 /// A file beside the records' file that contains the images of consecutive records.
 struct RecordShard {
-  std::string name;         // see shard_place
+  std::string name;         // path or URL; see RecordStore
   std::uint64_t bytes = 0;  // size of the file
   std::uint64_t records = 0;
 };

@@ -15,14 +15,18 @@
 
 namespace millrace {
 
+/// Returns the folder or URL of a shard, in the form that RecordStore takes.
+std::string shard_folder(const std::string& shard);
+
 /// A packed folder and its shards. They never change, so any thread and process may read them. The
 /// annotations of a remote store are fetched into a local file when it is opened, images when they
 /// are expected or read.
 class RecordStore final : public Source<Sample> {
  public:
-  /// Opens a store. `folder` may be a URL (remote.h). Shards outside it must be in one of `shards`:
-  /// see shard_place. Throws ConfigError if there is no finished store or a shard is elsewhere,
-  /// Error with the file if it has another version, is truncated, damaged or unreachable.
+  /// Opens a store. `folder` may be a URL (remote.h). Shards with an absolute path or a URL must be
+  /// in one of the folders and URLs `shards`. Throws ConfigError if there is no finished store or a
+  /// shard is elsewhere, Error with the file if it has another version, is truncated, damaged or
+  /// unreachable.
   explicit RecordStore(const std::string& folder, const RemoteReading& remote = {},
                        std::span<const std::string> shards = {});
 

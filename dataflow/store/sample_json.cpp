@@ -1,7 +1,6 @@
 #include "millrace/dataflow/store/sample_json.h"
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,14 +1,11 @@
 #include "millrace/dataflow/store/tf_example.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <opencv2/imgproc.hpp>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "millrace/base/errors.h"

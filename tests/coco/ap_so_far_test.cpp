@@ -1,5 +1,5 @@
 // AP during an evaluation, from the images added so far.
-#include "millrace/coco/analysis/ap_so_far.h"
+#include "millrace/coco/analysis/bootstrap.h"
 
 #include <gtest/gtest.h>
 

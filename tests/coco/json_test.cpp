@@ -10,7 +10,7 @@
 #include <optional>
 #include <random>
 
-#include "millrace/coco/data/annotation_record.h"
+#include "millrace/coco/data/segmentation.h"
 
 namespace millrace::coco {
 namespace {

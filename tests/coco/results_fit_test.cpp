@@ -1,9 +1,8 @@
 // Results files whose images differ from the images of the annotations are rejected.
-#include "millrace/coco/data/results_fit.h"
-
 #include <gtest/gtest.h>
 
 #include "millrace/base/errors.h"
+#include "millrace/coco/data/detections.h"
 #include "millrace/coco/data/records.h"
 
 namespace millrace::coco {

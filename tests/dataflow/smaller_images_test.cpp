@@ -1,5 +1,5 @@
 // Images packed at the size that training needs: what changes and what is kept.
-#include "millrace/dataflow/store/smaller_images.h"
+#include "millrace/dataflow/store/pack_records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include "millrace/base/files.h"
 #include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/sources/detection_source.h"
-#include "millrace/dataflow/store/pack_records.h"
 #include "millrace/dataflow/store/record_store.h"
 #include "millrace/dataflow/store/sample_codec.h"
 #include "tests/dataflow/tiny_coco.h"

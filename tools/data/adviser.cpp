@@ -8,7 +8,7 @@
 
 #include "millrace/base/text.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
-#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 namespace millrace::advice {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/coco/data/subset.h"
+#include "millrace/coco/data/records.h"
 #include "millrace/dataflow/detection/data_split.h"
 
 namespace millrace::report {

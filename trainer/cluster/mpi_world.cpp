@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -43,11 +42,6 @@ void pause(double waited_s) {
     std::this_thread::yield();
   else
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(waited_s / 10, 500e-6)));
-}
-
-std::string environment(const char* name) {
-  const auto* value = std::getenv(name);
-  return value ? value : "";
 }
 
 }  // namespace

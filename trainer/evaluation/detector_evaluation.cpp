@@ -11,7 +11,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/events/event_ring.h"
-#include "millrace/coco/data/subset.h"
+#include "millrace/coco/data/records.h"
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/cluster/gather_values.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "millrace/base/log.h"
-#include "millrace/coco/analysis/ap_so_far.h"
+#include "millrace/coco/analysis/bootstrap.h"
 
 namespace millrace {
 

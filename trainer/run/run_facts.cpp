@@ -23,6 +23,7 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/log.h"
 #include "millrace/base/process/child_process.h"
+#include "millrace/base/process/process_usage.h"
 #include "millrace/trainer/cluster/processors.h"
 
 namespace millrace {
@@ -62,14 +63,6 @@ ordered_json environment() {
     if (const auto end = text.find('='); end != text.npos)
       json[text.substr(0, end)] = text.substr(end + 1);
   return json;
-}
-
-std::string processor() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name"))
-      return line.substr(std::min(line.find(": ") + 2, line.size()));
-  return "unknown";
 }
 
 std::int64_t host_memory_mib() {
@@ -155,7 +148,7 @@ ordered_json rank_facts(const Cluster& cluster, const std::string& device) {
                              {"local_rank", cluster.local_rank()},
                              {"local_size", cluster.local_size()},
                              {"device", device},
-                             {"processor", processor()},
+                             {"processor", processor_name()},
                              {"instructions", at::get_cpu_capability()},
                              {"processors", allowed_processors()},
                              {"memory_mib", host_memory_mib()},

@@ -90,29 +90,6 @@ std::string data_name(const Recipe& recipe) {
   return joined(names);
 }
 
-/// Returns the element of a list of one, which is read like a list; else `value`.
-const Config& unwrapped(const Config& value) {
-  const auto* array = std::get_if<Config::Array>(&value.data);
-  return array && array->size() == 1 ? array->front() : value;
-}
-
-std::optional<double> number(const Config& value) {
-  if (const auto* whole = std::get_if<std::int64_t>(&value.data))
-    return static_cast<double>(*whole);
-  if (const auto* real = std::get_if<double>(&value.data)) return *real;
-  return std::nullopt;
-}
-
-/// Returns true if two values are read as the same option, such as 1 and 1.0, or 1 and [1].
-bool same_option(const Config& a, const Config& b) {
-  const auto &left = unwrapped(a), &right = unwrapped(b);
-  if (const auto x = number(left), y = number(right); x && y) return *x == *y;
-  const auto *these = std::get_if<Config::Array>(&left.data),
-             *those = std::get_if<Config::Array>(&right.data);
-  if (these && those) return std::ranges::equal(*these, *those, same_option);
-  return value_text(left) == value_text(right);
-}
-
 /// Returns true if both are among values with the same meaning.
 bool both_in(const std::vector<std::string>& alike, const Config& a, const Config& b) {
   const auto has = [&](const Config& value) {
@@ -210,7 +187,7 @@ std::vector<Contradiction> contradictions(const ModelCard& card, const Recipe& r
   std::vector<Contradiction> found;
   const auto compare = [&](const WeightOption& option) {
     const auto *was = card.model.find_path(option.name), *is = recipe.model.find_path(option.name);
-    if (!was || !is || same_option(*was, *is) || both_in(option.alike, *was, *is)) return;
+    if (!was || !is || same_value(*was, *is) || both_in(option.alike, *was, *is)) return;
     found.push_back(
         {"model." + option.name, value_text(*was), value_text(*is), is->origin, option.effect});
   };

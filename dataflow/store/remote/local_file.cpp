@@ -1,4 +1,3 @@
-#include <utility>
 
 #include "millrace/base/files.h"
 #include "millrace/dataflow/store/remote/byte_source.h"

@@ -4,18 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <utility>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 
 namespace millrace {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 /// Percent-encodes all characters of a path except letters, digits and -_.~/.
 std::string escaped(std::string_view path) {

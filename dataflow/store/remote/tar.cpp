@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "millrace/base/leak.h"
 #include "millrace/dataflow/detection/sample.h"
 #include "millrace/dataflow/engine/dataflow.h"
 
@@ -20,7 +19,7 @@ class PythonBatch {
       : delivery_(std::make_unique<Delivery<Batch>>(std::move(delivery))), number_(number) {}
   PythonBatch(PythonBatch&&) = default;
   ~PythonBatch() {
-    if (process_ != ::getpid()) leak(std::move(delivery_));
+    if (process_ != ::getpid()) static_cast<void>(delivery_.release());
   }
 
   Batch& batch() const { return delivery_->value; }

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/leak.h"
 #include "millrace/base/word_wrap.h"
 #include "python/src/flow/batch.h"
 #include "python/src/flow/bindings.h"
@@ -89,7 +88,7 @@ void Stream::seek(std::int64_t next, std::vector<std::int64_t> pending, std::int
 void Stream::close() {
   const auto process = working_process.load();
   if (process != 0 && process != ::getpid()) {  // waiting for the parent's threads would hang
-    leak(std::move(flow_));
+    static_cast<void>(flow_.release());
     const Functions gone = std::exchange(*functions_, {});
     return;
   }

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "millrace/base/random.h"
-#include "millrace/dataflow/engine/forecast.h"
+#include "millrace/dataflow/engine/dataflow.h"
 
 namespace millrace::advice {
 namespace {

@@ -7,8 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace {
