@@ -1,6 +1,7 @@
 // Small helpers for names and messages.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,11 +25,15 @@ bool matches_wildcards(std::string_view pattern, std::string_view text);
 
 /// Returns "1.5 GiB", "320 MiB" or "12 KiB".
 std::string byte_text(double bytes);
+std::string byte_text(std::integral auto bytes) { return byte_text(static_cast<double>(bytes)); }
 
 /// Returns "1:02:03", "2:03" or "3.2 s".
 std::string duration_text(double seconds);
 
-/// Returns "1 image" or "2 images".
-std::string counted(long long count, std::string_view noun);
+/// Returns "1 image" or "2 images". `plural`: "classes"; empty = the noun with an s.
+std::string counted(long long count, std::string_view noun, std::string_view plural = "");
+std::string counted(std::integral auto count, std::string_view noun, std::string_view plural = "") {
+  return counted(static_cast<long long>(count), noun, plural);
+}
 
 }  // namespace millrace

@@ -250,7 +250,7 @@ int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   InitReport report(arguments.json);
   report.examine(folder, data, /*masks=*/choose_type(data, {}) == "maskrcnn");
   const auto images = [](const formats::Split& split) {
-    return counted(std::ssize(split.data->images), "image");
+    return counted(split.data->images.size(), "image");
   };
   report.add("split", data.val ? fmt::format("{} for training, {} for validation",
                                              images(data.train), images(*data.val))

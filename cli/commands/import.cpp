@@ -35,12 +35,9 @@ bool is_linked(const formats::Imported& imported, const fs::path& out) {
 }
 
 std::string split_text(const formats::Split& split) {
-  return fmt::format("  {}: {}, {}, {}\n", split.name,
-                     counted(std::ssize(split.data->images), "image"),
-                     counted(std::ssize(split.data->annotations), "object"),
-                     split.data->categories.size() == 1
-                         ? "1 class"
-                         : fmt::format("{} classes", split.data->categories.size()));
+  return fmt::format("  {}: {}, {}, {}\n", split.name, counted(split.data->images.size(), "image"),
+                     counted(split.data->annotations.size(), "object"),
+                     counted(split.data->categories.size(), "class", "classes"));
 }
 
 Json json_of_import(const formats::Imported& imported, const coco::Findings& findings,

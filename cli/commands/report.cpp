@@ -43,7 +43,7 @@ int report(const ReportArguments& arguments) {
   if (arguments.json) {
     print({{"file", file.string()}, {"bytes", bytes}});
   } else {
-    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(bytes)));
+    print_formatted("{} ({})\n", file.string(), byte_text(bytes));
     suggest_next("open {}{}", file.string(),
                  arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : "");
   }

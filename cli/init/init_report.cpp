@@ -19,8 +19,8 @@ void InitReport::print(const std::string& text) { print_line(wrapped(text, 80, "
 void InitReport::examine(const std::filesystem::path& folder, SourceData& data, bool masks) {
   const auto& train = *data.train.data;
   add("data", fmt::format("{}: {} ({}), {}, {}", folder.string(), data.format, data.why,
-                          counted(std::ssize(train.images), "image"),
-                          counted(std::ssize(train.annotations), "object")));
+                          counted(train.images.size(), "image"),
+                          counted(train.annotations.size(), "object")));
   cli::examine(data, masks);
   json["findings"] = Json::array();
   for (const auto& sentence : sentences(data.findings)) {

@@ -84,7 +84,7 @@ advice::Machine this_machine() {
 }
 
 std::string text_of(const advice::Machine& machine) {
-  return machine.gpu ? "a GPU" : counted(static_cast<long long>(machine.cores), "core");
+  return machine.gpu ? "a GPU" : counted(machine.cores, "core");
 }
 
 std::string find_weights(const advice::Machine& machine) {

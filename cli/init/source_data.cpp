@@ -171,9 +171,8 @@ void examine(SourceData& data, bool masks) {
     throw ConfigError(fmt::format("{}: no image can be read; first finding: {}",
                                   data.train.images.string(), sentences(data.findings).front()));
   if (used.empty())
-    throw ConfigError(
-        fmt::format("{}: no annotated objects in {}", data.train.images.string(),
-                    counted(static_cast<long long>(data.train.data->images.size()), "image")));
+    throw ConfigError(fmt::format("{}: no annotated objects in {}", data.train.images.string(),
+                                  counted(data.train.data->images.size(), "image")));
 }
 
 Division divide(SourceData& data, std::uint64_t seed) {

@@ -108,8 +108,7 @@ std::optional<std::string> detect_labelme(const Listing& folder) {
   const auto files = json_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_labelme(folder.path(files[i])))
-      return fmt::format("{}, and {} has \"shapes\"", counted(std::ssize(files), "JSON file"),
-                         files[i]);
+      return fmt::format("{}, and {} has \"shapes\"", counted(files.size(), "JSON file"), files[i]);
   return {};
 }
 

@@ -240,7 +240,7 @@ std::optional<std::string> detect_masks(const Listing& folder) {
   if (places.empty()) return {};
   const auto files = find_masks(folder);
   if (files.masks.empty() || (files.kind == MaskKind::voc && detect_voc(folder))) return {};
-  return fmt::format("{} in mask folders, such as {}", counted(std::ssize(places), "PNG file"),
+  return fmt::format("{} in mask folders, such as {}", counted(places.size(), "PNG file"),
                      places[0]);
 }
 

@@ -266,8 +266,8 @@ std::optional<std::string> detect_voc(const Listing& folder) {
   const auto files = xml_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_voc(folder.path(files[i])))
-      return fmt::format("{} with an <annotation>, such as {}",
-                         counted(std::ssize(files), "XML file"), files[i]);
+      return fmt::format("{} with an <annotation>, such as {}", counted(files.size(), "XML file"),
+                         files[i]);
   return {};
 }
 

@@ -257,7 +257,7 @@ std::optional<std::string> detect_yolo(const Listing& folder) {
       sound += reads_as_labels(folder.path(label)) ? 1 : 0;
     }
   }
-  const auto files = counted(static_cast<long long>(labels), "text file");
+  const auto files = counted(labels, "text file");
   if (!yaml.empty() && labels > 0)
     return fmt::format("{} with classes, and {} beside images, such as {}", yaml[0], files, first);
   if (sound > 0) return fmt::format("{} with numbers beside images, such as {}", files, first);
