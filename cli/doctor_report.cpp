@@ -101,30 +101,32 @@ std::string verdict(const DoctorReport& report) {
 }  // namespace
 
 void DoctorReport::add(const std::string& where, const coco::Findings& found) {
-  for (auto& finding : found.sorted()) findings.push_back({where, std::move(finding)});
-  std::ranges::stable_sort(findings, {}, [](const LocatedFinding& one) {
-    return std::pair(one.finding.kind.severity, one.finding.kind.name);
+  for (auto& finding : found.sorted()) {
+    finding.where = where;
+    findings.push_back(std::move(finding));
+  }
+  std::ranges::stable_sort(findings, {}, [](const coco::Finding& one) {
+    return std::pair(one.kind.severity, one.kind.name);
   });
 }
 
 std::size_t DoctorReport::kinds(Severity severity) const {
   return static_cast<std::size_t>(std::ranges::count(
-      findings, severity, [](const LocatedFinding& one) { return one.finding.kind.severity; }));
+      findings, severity, [](const coco::Finding& one) { return one.kind.severity; }));
 }
 
 std::string to_text(const DoctorReport& report) {
   std::string text;
   for (const auto& facts : report.splits) text += facts_text(facts);
   text += fmt::format("{} to detect\n", counted(report.classes.size(), "class", "classes"));
-  for (const auto& [where, finding] : report.findings) text += finding_text(finding, where);
-  text += table_text(report) + '\n';
+  text += findings_text(report.findings) + table_text(report) + '\n';
   if (report.ceiling) text += ceiling_text(*report.ceiling);
   for (const auto& what : report.unexamined) text += fmt::format("not examined: {}\n", what);
   return text + verdict(report) + '\n';
 }
 
 Json to_json(const DoctorReport& report) {
-  Json splits = Json::array(), findings = Json::array(), classes = Json::array();
+  Json splits = Json::array(), classes = Json::array();
   for (const auto& facts : report.splits) {
     Json one = {{"name", facts.name},
                 {"source", facts.source},
@@ -134,8 +136,6 @@ Json to_json(const DoctorReport& report) {
     if (facts.sizes) one["sizes"] = *facts.sizes;
     splits.push_back(std::move(one));
   }
-  for (const auto& [where, finding] : report.findings)
-    findings.push_back(finding_json(finding, where));
   for (std::size_t k = 0; k < report.table.size(); ++k) {
     Json one = {{"name", report.classes[k]}};
     for (std::size_t s = 0; s < report.table_splits.size(); ++s)
@@ -144,7 +144,7 @@ Json to_json(const DoctorReport& report) {
     classes.push_back(std::move(one));
   }
   Json json = {{"splits", std::move(splits)},
-               {"findings", std::move(findings)},
+               {"findings", findings_json(report.findings)},
                {"classes", std::move(classes)},
                {"unexamined", report.unexamined},
                {"errors", report.kinds(Severity::error)},

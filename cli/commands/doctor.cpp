@@ -230,11 +230,11 @@ class Doctor {
 
 /// Returns the suggested next step.
 std::string next_of(const DoctorReport& report, const std::string& config) {
-  const auto first = std::ranges::find(
-      report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
+  const auto first = std::ranges::find(report.findings, error,
+                                       [](const coco::Finding& one) { return one.kind.severity; });
   if (first != report.findings.end())
-    return fmt::format("fix the errors, first {} in {}; see docs/data-checks.md",
-                       first->finding.kind.name, first->where);
+    return fmt::format("fix the errors, first {} in {}; see docs/data-checks.md", first->kind.name,
+                       first->where);
   return fmt::format("trainer run {}{}", config,
                      report.findings.empty() ? "" : "; training uses the remaining data");
 }

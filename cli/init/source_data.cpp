@@ -239,7 +239,7 @@ std::vector<std::string> sentences(const coco::Findings& findings) {
              });
     });
   };
-  for (const auto& [kind, count, examples] : all) {
+  for (const auto& [kind, count, examples, where] : all) {
     if (is_told_twice(kind.name)) continue;
     if (kind.severity == coco::Severity::note && std::ranges::count(kTold, kind.name) == 0)
       continue;
