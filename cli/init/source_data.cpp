@@ -190,16 +190,16 @@ Division divide(SourceData& data, std::uint64_t seed) {
         classes.insert(static_cast<std::size_t>(all.category_index(object.category_id)));
     images[i] = {groups.group[i], {classes.begin(), classes.end()}};
   }
-  const auto choice = advice::choose_split(images, all.categories.size(),
-                                           advice::validation_share(images.size()), seed);
+  const auto validates = advice::choose_split(images, all.categories.size(),
+                                              advice::validation_share(images.size()), seed);
   Division division{groups.copies, groups.scenes, groups.cut, {}, false};
-  if (choice.validation_images() == 0) {
+  if (std::ranges::count(validates, true) == 0) {
     division.same = true;
     data.val = data.train;
     return division;
   }
   std::vector<std::size_t> sides[2];
-  for (std::size_t i = 0; i < images.size(); ++i) sides[choice.validates[i] ? 1 : 0].push_back(i);
+  for (std::size_t i = 0; i < images.size(); ++i) sides[validates[i] ? 1 : 0].push_back(i);
   std::set<std::size_t> evaluated;
   for (const auto i : sides[1])
     evaluated.insert(images[i].classes.begin(), images[i].classes.end());
