@@ -9,7 +9,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/tools/report/report.h"
-#include "millrace/tools/report/study_view.h"
 #include "millrace/tools/report/view.h"
 
 namespace millrace::cli {
