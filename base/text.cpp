@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace millrace {
@@ -48,6 +49,12 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
     return fmt::format("; did you mean '{}'?", near);
   if (candidates.empty()) return "; none are known here";
   return "; known: " + joined(candidates);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
 }
 
 bool matches_wildcards(std::string_view pattern, std::string_view text) {

@@ -13,6 +13,9 @@ namespace millrace {
 /// if none is near.
 std::string nearest_name(std::string_view word, std::span<const std::string> candidates);
 
+/// Returns the text with the letters A .. Z in lower case.
+std::string lower_case(std::string_view text);
+
 /// Returns "a, b, c".
 std::string joined(std::span<const std::string> words, std::string_view between = ", ");
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/text.h"
 #include "millrace/dataflow/image/image_head.h"
 
 namespace millrace::formats {
@@ -25,12 +24,6 @@ std::pair<std::uint64_t, std::uint64_t> identity(const fs::path& folder) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 RelativePath folder_of(const RelativePath& place) {
   const auto slash = place.rfind('/');

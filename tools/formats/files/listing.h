@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/base/text.h"
+
 namespace millrace::formats {
 
 /// A path relative to the root of a Listing, with parts separated by "/"; "" = the root.
@@ -67,7 +69,6 @@ class Listing {
 std::string extension_of(std::string_view name);
 /// Returns "A" for "b/A.JPG".
 std::string stem_of(std::string_view place);
-std::string lower_case(std::string_view text);
 
 /// Name of the only split of a folder without splits.
 inline constexpr const char* kWhole = "all";
