@@ -17,7 +17,6 @@
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/cli/init/choices.h"
-#include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/source_data.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"

@@ -16,10 +16,8 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/init/choices.h"
 #include "millrace/cli/init/data_folder.h"
-#include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/machine.h"
 #include "millrace/cli/init/source_data.h"
-#include "millrace/cli/init/step_time.h"
 #include "millrace/tools/data/first_config.h"
 
 namespace millrace::cli {
