@@ -90,6 +90,11 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
+std::string percent_text(double share) {
+  const double value = 100 * share;
+  return fmt::format("{:.{}f} %", value, value > 0 && value < 10 ? 1 : 0);
+}
+
 std::string counted(long long count, std::string_view noun, std::string_view plural) {
   if (count != 1 && !plural.empty()) return fmt::format("{} {}", count, plural);
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

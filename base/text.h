@@ -33,6 +33,9 @@ std::string byte_text(std::integral auto bytes) { return byte_text(static_cast<d
 /// Returns "1:02:03", "2:03" or "3.2 s".
 std::string duration_text(double seconds);
 
+/// Returns a fraction as "3.1 %" or "42 %".
+std::string percent_text(double share);
+
 /// Returns "1 image" or "2 images". `plural`: "classes"; empty = the noun with an s.
 std::string counted(long long count, std::string_view noun, std::string_view plural = "");
 std::string counted(std::integral auto count, std::string_view noun, std::string_view plural = "") {

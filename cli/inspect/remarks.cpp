@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "millrace/base/text.h"
-#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::cli {
 namespace {

@@ -7,7 +7,6 @@
 #include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 #include "millrace/tools/data/base_parts.h"
-#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::advice {
 namespace {

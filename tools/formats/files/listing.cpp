@@ -141,10 +141,10 @@ std::span<const std::string> Listing::files(const RelativePath& folder) const {
 }
 
 std::vector<std::string> Listing::files(const RelativePath& folder,
-                                        std::span<const std::string_view> extensions) const {
+                                        std::string_view extension) const {
   std::vector<std::string> names;
   for (const auto& name : files(folder))
-    if (std::ranges::count(extensions, extension_of(name)) > 0) names.push_back(name);
+    if (extension_of(name) == extension) names.push_back(name);
   return names;
 }
 

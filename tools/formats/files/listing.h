@@ -40,12 +40,8 @@ class Listing {
   bool has_file(const RelativePath& file) const;
   /// Returns the sorted names of the files directly in a folder; empty if it does not exist.
   std::span<const std::string> files(const RelativePath& folder) const;
-  /// Returns the files with one of these lower-case extensions, such as ".txt".
-  std::vector<std::string> files(const RelativePath& folder,
-                                 std::span<const std::string_view> extensions) const;
-  std::vector<std::string> files(const RelativePath& folder, std::string_view extension) const {
-    return files(folder, std::span(&extension, 1));
-  }
+  /// Returns the files with a lower-case extension, such as ".txt".
+  std::vector<std::string> files(const RelativePath& folder, std::string_view extension) const;
   /// Returns all files with an extension, folder by folder.
   std::vector<RelativePath> all_files(std::string_view extension) const;
   /// Returns the image files below a folder.
