@@ -13,8 +13,8 @@
 #include "millrace/base/text.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/mask_files.h"
+#include "millrace/tools/formats/files/png_masks.h"
 #include "millrace/tools/formats/files/texts.h"
-#include "millrace/tools/formats/files/value_masks.h"
 #include "millrace/tools/formats/set_builder.h"
 
 namespace millrace::formats {

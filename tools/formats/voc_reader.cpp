@@ -12,8 +12,8 @@
 #include "millrace/base/text.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/image_finder.h"
+#include "millrace/tools/formats/files/png_masks.h"
 #include "millrace/tools/formats/files/texts.h"
-#include "millrace/tools/formats/files/value_masks.h"
 #include "millrace/tools/formats/files/voc_file.h"
 #include "millrace/tools/formats/set_builder.h"
 

@@ -11,7 +11,7 @@
 #include "millrace/base/base64.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/json.h"
-#include "millrace/tools/formats/files/png_values.h"
+#include "millrace/tools/formats/files/png_masks.h"
 #include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
