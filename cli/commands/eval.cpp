@@ -1,7 +1,6 @@
 // trainer eval: detects on the validation split and prints the COCO metrics.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "millrace/base/errors.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <future>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,7 +1,5 @@
 #include "millrace/tools/report/run_scores.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
