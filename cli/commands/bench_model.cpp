@@ -17,7 +17,6 @@
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/device_memory.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 
