@@ -93,7 +93,7 @@ std::vector<at::Tensor> tensors_of(const auto& values) {
   return tensors;
 }
 
-std::string shapes_of(const std::vector<at::Tensor>& tensors) {
+std::string sizes_text(const std::vector<at::Tensor>& tensors) {
   std::vector<std::string> shapes;
   for (const auto& tensor : tensors)
     shapes.push_back(fmt::format("({})", fmt::join(tensor.sizes().vec(), ", ")));
@@ -162,8 +162,8 @@ void end(const at::RecordFunction& function, at::ObserverContext* context) {
         return !watching.bad_weights.contains(weight_in(tensor)) && is_bad(tensor);
       }));
   if (!given.bad && !makes_bad) return follow_weights(given, results);
-  BadOperator bad{function.name(), shapes_of(given.tensors), "", node, given.weights, {}};
-  if (!given.bad) bad.outputs = shapes_of(results.empty() ? given.tensors : results);
+  BadOperator bad{function.name(), sizes_text(given.tensors), "", node, given.weights, {}};
+  if (!given.bad) bad.outputs = sizes_text(results.empty() ? given.tensors : results);
   for (const auto& weight : given.weights)
     if (watching.bad_weights.contains(weight)) bad.bad_weights.push_back(weight);
   watching.first = std::move(bad);
