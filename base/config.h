@@ -59,6 +59,14 @@ class Config {
   bool follows = false;
 };
 
+/// Returns the value at a dotted path of a table, such as "rpn.nms_thresh", if it is a T; otherwise
+/// nullptr.
+template <class T>
+const T* value_at(const Config& table, std::string_view path) {
+  const auto* found = table.find_path(path);
+  return found ? std::get_if<T>(&found->data) : nullptr;
+}
+
 /// Reads a TOML file and applies `overrides`. `base = "other.toml"` inherits from another file
 /// (relative to this one; see `merge`); `unset = ["a.b"]` first removes keys of the base. An
 /// override is `a.b=value`, where the value is TOML or a bare word (a string), or `unset=["a.b"]`.

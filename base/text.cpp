@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
@@ -51,6 +52,12 @@ std::string suggestion(std::string_view word, std::span<const std::string> candi
   return "; known: " + joined(candidates);
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
 bool matches_wildcards(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0;
   // Position of the last * and end of its match.
@@ -89,7 +96,13 @@ std::string duration_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string counted(long long count, std::string_view noun) {
+std::string percent_text(double share) {
+  const double value = 100 * share;
+  return fmt::format("{:.{}f} %", value, value > 0 && value < 10 ? 1 : 0);
+}
+
+std::string counted(long long count, std::string_view noun, std::string_view plural) {
+  if (count != 1 && !plural.empty()) return fmt::format("{} {}", count, plural);
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "millrace/base/config.h"
@@ -89,14 +88,6 @@ void add_renamed(CLI::App& command, const std::string& old_name, const std::stri
 /// Adds the flag --json, which prints the result as one line of JSON on standard output instead of
 /// text.
 void add_json_flag(CLI::App& command, bool& json);
-
-/// Returns the value at a path of a table, such as "rpn.nms_thresh", if it is a T; otherwise
-/// nullptr.
-template <class T>
-const T* value_at(const Config& table, std::string_view path) {
-  const auto* found = table.find_path(path);
-  return found ? std::get_if<T>(&found->data) : nullptr;
-}
 
 /// Adds the option --set K=V.
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);

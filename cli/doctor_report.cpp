@@ -15,10 +15,6 @@ namespace {
 
 using coco::Severity;
 
-std::string count_text(std::size_t count, std::string_view noun) {
-  return counted(static_cast<long long>(count), noun);
-}
-
 std::string sizes_text(const SizeCounts& sizes) {
   const auto all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   if (all == 0) return "";
@@ -31,11 +27,11 @@ std::string sizes_text(const SizeCounts& sizes) {
 }
 
 std::string facts_text(const SplitFacts& facts) {
-  auto text = fmt::format("{}: {}", facts.name, count_text(facts.images, "image"));
+  auto text = fmt::format("{}: {}", facts.name, counted(facts.images, "image"));
   if (facts.objects > 0 && facts.images > 0)
-    text += fmt::format(", {} ({:.1f} per image)", count_text(facts.objects, "object"),
+    text += fmt::format(", {} ({:.1f} per image)", counted(facts.objects, "object"),
                         static_cast<double>(facts.objects) / static_cast<double>(facts.images));
-  if (facts.crowds > 0) text += fmt::format(", {}", count_text(facts.crowds, "crowd"));
+  if (facts.crowds > 0) text += fmt::format(", {}", counted(facts.crowds, "crowd"));
   return fmt::format("{}; {}\n", text, facts.source) +
          (facts.sizes ? sizes_text(*facts.sizes) : "");
 }
@@ -66,13 +62,13 @@ std::string ceiling_text(const DoctorReport::Ceiling& ceiling) {
       found.boxes);
   if (found.suppressed + found.beyond_limit > 0)
     text += fmt::format("; NMS removes {1} and the limit {2} of {0}",
-                        count_text(found.objects, "object"), found.suppressed, found.beyond_limit);
+                        counted(found.objects, "object"), found.suppressed, found.beyond_limit);
   text += '\n';
   if (found.reached)
     text += found.unreached == 0
                 ? "  objects without a matching anchor: none\n"
                 : fmt::format("  {} without a matching anchor: {:+.3f}\n",
-                              count_text(found.unreached, "object"), *found.reached - found.boxes);
+                              counted(found.unreached, "object"), *found.reached - found.boxes);
   if (found.masks)
     text += fmt::format("  true shapes as {0} x {0} masks: mask AP {1:.3f}\n", rule.masks->cells,
                         *found.masks);
@@ -96,42 +92,41 @@ Json ceiling_json(const DoctorReport::Ceiling& ceiling) {
 
 std::string verdict(const DoctorReport& report) {
   const auto errors = report.kinds(Severity::error);
-  const auto rest = fmt::format("{}, {}", count_text(report.kinds(Severity::warning), "warning"),
-                                count_text(report.kinds(Severity::note), "note"));
-  return errors > 0
-             ? fmt::format("training would be wrong: {}, {}", count_text(errors, "error"), rest)
-             : fmt::format("ready to train: no errors, {}", rest);
+  const auto rest = fmt::format("{}, {}", counted(report.kinds(Severity::warning), "warning"),
+                                counted(report.kinds(Severity::note), "note"));
+  return errors > 0 ? fmt::format("training would be wrong: {}, {}", counted(errors, "error"), rest)
+                    : fmt::format("ready to train: no errors, {}", rest);
 }
 
 }  // namespace
 
 void DoctorReport::add(const std::string& where, const coco::Findings& found) {
-  for (auto& finding : found.sorted()) findings.push_back({where, std::move(finding)});
-  std::ranges::stable_sort(findings, {}, [](const LocatedFinding& one) {
-    return std::pair(one.finding.kind.severity, one.finding.kind.name);
+  for (auto& finding : found.sorted()) {
+    finding.where = where;
+    findings.push_back(std::move(finding));
+  }
+  std::ranges::stable_sort(findings, {}, [](const coco::Finding& one) {
+    return std::pair(one.kind.severity, one.kind.name);
   });
 }
 
 std::size_t DoctorReport::kinds(Severity severity) const {
   return static_cast<std::size_t>(std::ranges::count(
-      findings, severity, [](const LocatedFinding& one) { return one.finding.kind.severity; }));
+      findings, severity, [](const coco::Finding& one) { return one.kind.severity; }));
 }
 
 std::string to_text(const DoctorReport& report) {
   std::string text;
   for (const auto& facts : report.splits) text += facts_text(facts);
-  text += fmt::format("{} to detect\n", report.classes.size() == 1
-                                            ? "1 class"
-                                            : fmt::format("{} classes", report.classes.size()));
-  for (const auto& [where, finding] : report.findings) text += finding_text(finding, where);
-  text += table_text(report) + '\n';
+  text += fmt::format("{} to detect\n", counted(report.classes.size(), "class", "classes"));
+  text += findings_text(report.findings) + table_text(report) + '\n';
   if (report.ceiling) text += ceiling_text(*report.ceiling);
   for (const auto& what : report.unexamined) text += fmt::format("not examined: {}\n", what);
   return text + verdict(report) + '\n';
 }
 
 Json to_json(const DoctorReport& report) {
-  Json splits = Json::array(), findings = Json::array(), classes = Json::array();
+  Json splits = Json::array(), classes = Json::array();
   for (const auto& facts : report.splits) {
     Json one = {{"name", facts.name},
                 {"source", facts.source},
@@ -141,8 +136,6 @@ Json to_json(const DoctorReport& report) {
     if (facts.sizes) one["sizes"] = *facts.sizes;
     splits.push_back(std::move(one));
   }
-  for (const auto& [where, finding] : report.findings)
-    findings.push_back(finding_json(finding, where));
   for (std::size_t k = 0; k < report.table.size(); ++k) {
     Json one = {{"name", report.classes[k]}};
     for (std::size_t s = 0; s < report.table_splits.size(); ++s)
@@ -151,7 +144,7 @@ Json to_json(const DoctorReport& report) {
     classes.push_back(std::move(one));
   }
   Json json = {{"splits", std::move(splits)},
-               {"findings", std::move(findings)},
+               {"findings", findings_json(report.findings)},
                {"classes", std::move(classes)},
                {"unexamined", report.unexamined},
                {"errors", report.kinds(Severity::error)},

@@ -19,15 +19,9 @@ struct SplitFacts {
   std::optional<SizeCounts> sizes;  // nullopt if the size of resized images is not known
 };
 
-/// A finding and the split in which it was found.
-struct LocatedFinding {
-  std::string where;
-  coco::Finding finding;
-};
-
 struct DoctorReport {
   std::vector<SplitFacts> splits;
-  std::vector<LocatedFinding> findings;
+  std::vector<coco::Finding> findings;
   std::vector<std::string> classes, table_splits;  // rows and columns of `table`
   ClassTable table;
   std::vector<std::string> unexamined;  // what was not examined

@@ -8,11 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/text.h"
 
 namespace millrace::cli {
 namespace {

@@ -31,19 +31,8 @@ std::int64_t images_per_rank(const EvalData& data, const EvaluationRun& run,
   return (all + cluster.size() - 1) / cluster.size();
 }
 
-nlohmann::ordered_json json_of(const coco::Evaluation& one) {
-  nlohmann::ordered_json json = {
-      {"stats", one.stats}, {"category_ids", one.category_ids}, {"category_ap", one.category_ap}};
-  if (one.federated) json["stat_names"] = one.stat_names;
-  return json;
-}
-
 nlohmann::ordered_json json_of(const DetectorScores& scores) {
-  nlohmann::ordered_json json = {{"bbox", json_of(scores.boxes)}};
-  if (scores.masks) json["segm"] = json_of(*scores.masks);
-  if (scores.boundaries) json["boundary"] = json_of(*scores.boundaries);
-  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
-  json["images"] = scores.images;
+  auto json = scores_json(scores);
   json["detections"] = scores.found;
   json["limit"] = limit_json(scores.limit);
   return json;

@@ -193,8 +193,7 @@ void print_measurement(const FlowMeasurement& m, const FlowLowerBounds& bounds, 
         100 * share(bounds.sum_ms(), cpu_ms));
   }
   print_formatted("  first batch after {:.0f} ms, peak memory {}, {} skipped\n",
-                  1e3 * m.first_batch_s, byte_text(static_cast<double>(m.peak_rss_bytes)),
-                  m.flow.skipped);
+                  1e3 * m.first_batch_s, byte_text(m.peak_rss_bytes), m.flow.skipped);
   print_lines(fmt::format("  {}\n\n", m.verdict(threads)));
   print_formatted("  {:<24} {:>9} {:>9} {:>9} {:>7}\n", "stage", "items", "ms each", "busy",
                   "queue");

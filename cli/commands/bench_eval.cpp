@@ -127,8 +127,8 @@ int bench_eval(const BenchEvalArguments& arguments) {
         "{} images, {} detections, {}, minimum of {}; ms\n  "
         "{:<6}{:>8}{:>12}{:>12}{:>12}{:>8}{:>8}   floor: reading the bytes\n",
         arguments.set.images, arguments.set.images * arguments.set.detections,
-        counted(static_cast<long long>(threads), "thread"), counted(arguments.rounds, "round"), "",
-        "truth", "detections", "evaluate", "all", "CPU", "floor");
+        counted(threads, "thread"), counted(arguments.rounds, "round"), "", "truth", "detections",
+        "evaluate", "all", "CPU", "floor");
   for (const auto iou : {coco::IouType::box, coco::IouType::mask}) {
     const bool boxes = iou == coco::IouType::box;
     const auto p = measure(files.truth, boxes ? files.boxes : files.masks, iou, arguments);

@@ -17,7 +17,6 @@
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/sources/train_data.h"
 #include "millrace/models/detector/device_memory.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/device_numbers.h"
 #include "millrace/trainer/run/session.h"
 
@@ -225,12 +224,11 @@ int bench_model(const BenchModelArguments& arguments) {
   print_formatted(
       "{}: median {:.1f} ms of {} ({:.1f} ms of CPU), {:.2f} images/s, peak memory {}\n",
       arguments.inference ? "detection" : "training step", 1e3 * m.median_s(),
-      counted(std::ssize(m.step_s), "step"), 1e3 * m.per_step(m.cpu_s), m.images / m.whole_s(),
-      byte_text(static_cast<double>(m.peak_rss_bytes)));
+      counted(m.step_s.size(), "step"), 1e3 * m.per_step(m.cpu_s), m.images / m.whole_s(),
+      byte_text(m.peak_rss_bytes));
   if (m.device)
     print_formatted("peak device memory: {} in tensors, {} reserved\n",
-                    byte_text(static_cast<double>(m.device->tensors_bytes)),
-                    byte_text(static_cast<double>(m.device->reserved_bytes)));
+                    byte_text(m.device->tensors_bytes), byte_text(m.device->reserved_bytes));
   print_table("kind", m.kinds, m);
   print_table("operator", m.operators, m);
   if (arguments.work) print_work(m);

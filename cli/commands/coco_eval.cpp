@@ -72,11 +72,6 @@ const std::map<std::string, coco::IouType>& iou_types() {
   return types;
 }
 
-/// Returns why a value of --iou is invalid; empty if it is valid.
-std::string check_iou(const std::string& iou) {
-  return iou_types().contains(iou) ? "" : iou + " not in {bbox,segm,boundary,keypoints}";
-}
-
 /// Returns LVIS's options if the command line or the annotations require them, otherwise COCO's.
 /// Throws ConfigError for options that LVIS's rules exclude.
 coco::EvaluateOptions evaluate_options(const CocoEvalArguments& arguments,
@@ -205,7 +200,7 @@ void add_coco_eval(CLI::App& app, Action& action) {
       .add_option("--iou", arguments.iou,
                   "type of overlap: boxes, masks, masks with their boundaries, or keypoints")
       ->required()
-      ->check(CLI::Validator(check_iou, "{bbox,segm,boundary,keypoints}"));
+      ->check(CLI::IsMember({"bbox", "segm", "boundary", "keypoints"}));
   command
       .add_option(
           "--style", arguments.style,

@@ -32,17 +32,15 @@ int convert(const ConvertArguments& arguments) {
              arguments.out.string(), arguments.in.string());
   if (!done.unnamed.empty()) {
     log_warning("kept the names of {} that {} has no name for, such as {}",
-                counted(std::ssize(done.unnamed), "tensor"), scheme.name, done.unnamed.front());
+                counted(done.unnamed.size(), "tensor"), scheme.name, done.unnamed.front());
     for (const auto& name : done.unnamed) log_debug("  kept name: {}", name);
   }
-  const auto heads = done.classes == 0   ? "no heads"
-                     : done.classes == 1 ? "heads for 1 class"
-                                         : fmt::format("heads for {} classes", done.classes);
+  const auto heads =
+      done.classes == 0 ? "no heads" : "heads for " + counted(done.classes, "class", "classes");
   const auto names = done.from.empty()
                          ? "names of its detector"
                          : fmt::format("{}, names of {} (from {})", heads, scheme.name, done.from);
-  print_formatted("{}: {}, {}\n", arguments.out.string(),
-                  counted(static_cast<long long>(done.tensors), "tensor"), names);
+  print_formatted("{}: {}, {}\n", arguments.out.string(), counted(done.tensors, "tensor"), names);
   suggest_next("trainer run CONFIG --set model.weights={0}; trainer eval CONFIG --weights {0}",
                arguments.out.string());
   return kDone;

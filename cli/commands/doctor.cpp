@@ -17,7 +17,6 @@
 #include "millrace/cli/doctor_report.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/cli/init/choices.h"
-#include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/source_data.h"
 #include "millrace/dataflow/detection/count_objects.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
@@ -230,11 +229,11 @@ class Doctor {
 
 /// Returns the suggested next step.
 std::string next_of(const DoctorReport& report, const std::string& config) {
-  const auto first = std::ranges::find(
-      report.findings, error, [](const LocatedFinding& one) { return one.finding.kind.severity; });
+  const auto first = std::ranges::find(report.findings, error,
+                                       [](const coco::Finding& one) { return one.kind.severity; });
   if (first != report.findings.end())
-    return fmt::format("fix the errors, first {} in {}; see docs/data-checks.md",
-                       first->finding.kind.name, first->where);
+    return fmt::format("fix the errors, first {} in {}; see docs/data-checks.md", first->kind.name,
+                       first->where);
   return fmt::format("trainer run {}{}", config,
                      report.findings.empty() ? "" : "; training uses the remaining data");
 }
@@ -250,7 +249,7 @@ int examine_folder(const fs::path& folder, const DoctorArguments& arguments) {
   InitReport report(arguments.json);
   report.examine(folder, data, /*masks=*/choose_type(data, {}) == "maskrcnn");
   const auto images = [](const formats::Split& split) {
-    return counted(std::ssize(split.data->images), "image");
+    return counted(split.data->images.size(), "image");
   };
   report.add("split", data.val ? fmt::format("{} for training, {} for validation",
                                              images(data.train), images(*data.val))

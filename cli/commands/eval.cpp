@@ -1,7 +1,6 @@
 // trainer eval: detects on the validation split and prints the COCO metrics.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -32,20 +31,8 @@ struct EvalArguments {
   bool boundary = false, proposals = false, voc = false, json = false;
 };
 
-Json to_json(const coco::Evaluation& evaluation) {
-  Json json = {{"stats", evaluation.stats},
-               {"category_ids", evaluation.category_ids},
-               {"category_ap", evaluation.category_ap}};
-  if (evaluation.federated) json["stat_names"] = evaluation.stat_names;
-  return json;
-}
-
 Json to_json(const DetectorScores& scores) {
-  Json json = {{"bbox", to_json(scores.boxes)}};
-  if (scores.masks) json["segm"] = to_json(*scores.masks);
-  if (scores.boundaries) json["boundary"] = to_json(*scores.boundaries);
-  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
-  json["images"] = scores.images;
+  auto json = scores_json(scores);
   json["limit"] = limit_json(scores.limit);
   json["detections"] = scores.found;
   json["seconds"] = scores.seconds;

@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/carried_files.h"
 #include "millrace/cli/command.h"

@@ -35,12 +35,9 @@ bool is_linked(const formats::Imported& imported, const fs::path& out) {
 }
 
 std::string split_text(const formats::Split& split) {
-  return fmt::format("  {}: {}, {}, {}\n", split.name,
-                     counted(std::ssize(split.data->images), "image"),
-                     counted(std::ssize(split.data->annotations), "object"),
-                     split.data->categories.size() == 1
-                         ? "1 class"
-                         : fmt::format("{} classes", split.data->categories.size()));
+  return fmt::format("  {}: {}, {}, {}\n", split.name, counted(split.data->images.size(), "image"),
+                     counted(split.data->annotations.size(), "object"),
+                     counted(split.data->categories.size(), "class", "classes"));
 }
 
 Json json_of_import(const formats::Imported& imported, const coco::Findings& findings,
@@ -55,7 +52,7 @@ Json json_of_import(const formats::Imported& imported, const coco::Findings& fin
           {"to", "coco"},
           {"out", arguments.out.string()},
           {"splits", std::move(splits)},
-          {"findings", findings_json(findings)}};
+          {"findings", findings_json(findings.sorted())}};
 }
 
 /// Returns the suggested next command for the new folder, which has COCO's layout.
@@ -82,7 +79,7 @@ int import_labels(const ImportArguments& arguments) {
       fmt::format("{}: read as {}{}\n", arguments.source.string(), imported.from.format->name,
                   imported.from.why.empty() ? "" : ": " + imported.from.why);
   for (const auto& split : imported.splits) text += split_text(split);
-  text += findings_text(findings);
+  text += findings_text(findings.sorted());
   text += fmt::format("\n{}: written as coco; the images are {}\n", arguments.out.string(),
                       is_linked(imported, arguments.out)
                           ? "hard links to the source's files, which take no space; copy an image "

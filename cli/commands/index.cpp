@@ -48,7 +48,7 @@ int index(const IndexArguments& arguments) {
       "{}: {} in {}, classes {}; read it with\n\n[[data.sources]]\ntype = \"records\"\n"
       "folder = \"{}\"\nshards = [{}]\n",
       arguments.out.string(), counted(report.images, "image"),
-      counted(std::ssize(arguments.shards), "shard"), joined(report.classes),
+      counted(arguments.shards.size(), "shard"), joined(report.classes),
       std::filesystem::absolute(arguments.out).lexically_normal().string(), folders_text(shards));
   if (report.without_annotations > 0)
     log_warning("{} without annotations, because no JSON file is beside them",

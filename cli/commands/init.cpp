@@ -16,10 +16,8 @@
 #include "millrace/cli/command.h"
 #include "millrace/cli/init/choices.h"
 #include "millrace/cli/init/data_folder.h"
-#include "millrace/cli/init/init_report.h"
 #include "millrace/cli/init/machine.h"
 #include "millrace/cli/init/source_data.h"
-#include "millrace/cli/init/step_time.h"
 #include "millrace/tools/data/first_config.h"
 
 namespace millrace::cli {
@@ -34,10 +32,6 @@ struct InitArguments {
   std::string format, model, weights;
   bool json = false;
 };
-
-std::string number_of(std::size_t count, std::string_view noun) {
-  return counted(static_cast<long long>(count), noun);
-}
 
 /// Returns a relative path as seen from `folder`; absolute paths unchanged.
 std::string seen_from(const fs::path& folder, const fs::path& path) {
@@ -82,7 +76,7 @@ class Init {
 
   std::string split_sizes() const {
     return fmt::format("{} for training, {} for validation",
-                       number_of(data_.train.data->images.size(), "image"),
+                       counted(data_.train.data->images.size(), "image"),
                        data_.val->data->images.size());
   }
 
@@ -94,7 +88,7 @@ class Init {
     if (found.empty()) return "; no validation image is a near-copy of a training image";
     return fmt::format(
         "; {} for validation {} for training ({}): scores will be too high; remove one of each",
-        found.size() == 1 ? "1 image" : fmt::format("{} images", found.size()),
+        counted(found.size(), "image"),
         found.size() == 1 ? "is a near-copy of one" : "are near-copies of some",
         found.front() + (found.size() > 1 ? ", ..." : ""));
   }
@@ -110,10 +104,10 @@ class Init {
     auto text = split_sizes();
     if (division.copies > 0)
       text += fmt::format("; {} in the same split as the original",
-                          number_of(division.copies, "near-copy"));
+                          counted(division.copies, "near-copy"));
     if (division.scenes > 0)
       text += fmt::format("; {} in the same split as the rest of the scene",
-                          number_of(division.scenes, "frame"));
+                          counted(division.scenes, "frame"));
     if (division.cut > 0)
       text += fmt::format(
           "; {} images are similar, as frames of one video are, and were split in the order of "
@@ -177,7 +171,7 @@ class Init {
   void write() {
     if (const auto copies = write_folder(arguments_.out, data_, draft_); copies > 0)
       report_.add("copied", fmt::format("{}, because this file system does not support links",
-                                        number_of(copies, "image")));
+                                        counted(copies, "image")));
     report_.add("wrote", data_.is_ready ? fmt::format("{}, which reads {} unchanged", draft_.file,
                                                       root().string())
                                         : fmt::format("{} and {}", draft_.file, root().string()));
@@ -204,8 +198,7 @@ class Init {
     write_file_atomically(draft_.file, config_text(draft_));
     report_.add("memory",
                 fmt::format("a step with one image took {}, and {} are available, so a step has {}",
-                            byte_text(bytes), byte_text(machine_.memory),
-                            number_of(static_cast<std::size_t>(batch), "image")));
+                            byte_text(bytes), byte_text(machine_.memory), counted(batch, "image")));
     say_choices("schedule");
   }
 
@@ -214,11 +207,11 @@ class Init {
     const auto& plan = draft_.plan;
     const auto images = data_.val->data->images.size();
     const auto whole_s = training_time(plan, time, images);
-    report_.add("time", fmt::format("{} on this machine: a step took {:.2f} s on {} (median of {}) "
-                                    "with {} of memory; evaluation takes {} of this time",
-                                    duration_text(whole_s.all), time.step_s, text_of(machine_),
-                                    time.steps, byte_text(static_cast<double>(time.memory)),
-                                    duration_text(whole_s.evaluations)));
+    report_.add("time",
+                fmt::format("{} on this machine: a step took {:.2f} s on {} (median of {}) "
+                            "with {} of memory; evaluation takes {} of this time",
+                            duration_text(whole_s.all), time.step_s, text_of(machine_), time.steps,
+                            byte_text(time.memory), duration_text(whole_s.evaluations)));
     const auto alone_s = time.cpu_s / static_cast<double>(machine_.cores);
     if (!machine_.gpu && time.step_s > 2 * alone_s)
       report_.print(

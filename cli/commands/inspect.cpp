@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
@@ -187,10 +186,9 @@ void print_remark(coco::Severity severity, const std::string& text) {
 void print_findings(const Inspection& found, const fs::path& out) {
   const auto line = [](const SplitView& view) {
     const auto crowds = crowd_count(view.data);
-    print_formatted(
-        "{}: {}, {}{}\n", view.name, counted(std::ssize(view.data.images), "image"),
-        counted(std::ssize(view.data.objects) - static_cast<long long>(crowds), "object"),
-        crowds > 0 ? ", " + counted(static_cast<long long>(crowds), "crowd") : std::string());
+    print_formatted("{}: {}, {}{}\n", view.name, counted(view.data.images.size(), "image"),
+                    counted(view.data.objects.size() - crowds, "object"),
+                    crowds > 0 ? ", " + counted(crowds, "crowd") : std::string());
   };
   if (found.train) line(found.train->view);
   if (found.val) line(found.val->view);

@@ -1,6 +1,7 @@
 // trainer man: prints the manual page.
 #include <fmt/format.h>
 
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -14,26 +15,15 @@ namespace {
 
 /// Escapes text for roff, so that nothing in it is a request or an escape.
 std::string roff(std::string_view text) {
+  static const std::map<char, std::string_view> kEscapes = {
+      {'\\', "\\e"},  {'-', "\\-"},   {'\'', "\\(aq"}, {'"', "\\(dq"},
+      {'`', "\\(ga"}, {'~', "\\(ti"}, {'^', "\\(ha"}};
   std::string escaped;
   bool at_begin = true;
   for (const char c : text) {
     if (at_begin && (c == '.' || c == '\'')) escaped += "\\&";
-    if (c == '\\')
-      escaped += "\\e";
-    else if (c == '-')
-      escaped += "\\-";
-    else if (c == '\'')
-      escaped += "\\(aq";
-    else if (c == '"')
-      escaped += "\\(dq";
-    else if (c == '`')
-      escaped += "\\(ga";
-    else if (c == '~')
-      escaped += "\\(ti";
-    else if (c == '^')
-      escaped += "\\(ha";
-    else
-      escaped += c;
+    const auto special = kEscapes.find(c);
+    escaped += special == kEscapes.end() ? std::string_view(&c, 1) : special->second;
     at_begin = c == '\n';
   }
   return escaped;

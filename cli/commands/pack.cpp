@@ -32,8 +32,8 @@ void report_smaller(const PackReport& report, const SmallerImages& images,
       "{} reduced to a longer side of {} pixels, as JPEG of quality {}, with objects scaled to "
       "match; {} kept byte for byte; {} of image files instead of {}\n",
       counted(report.smaller, "image"), images.max_side, images.quality,
-      report.images - report.smaller, byte_text(static_cast<double>(report.bytes_after)),
-      byte_text(static_cast<double>(report.bytes_before)));
+      report.images - report.smaller, byte_text(report.bytes_after),
+      byte_text(report.bytes_before));
   if (report.unreadable > 0)
     log_warning("{} cannot be decoded and will be skipped in training, as before; first: {}",
                 counted(report.unreadable, "image"), report.first_unreadable);
@@ -81,8 +81,8 @@ int pack(const PackArguments& arguments) {
   print_formatted(
       "{}: {}, {}{}; read it with\n\n[[data.sources]]\ntype = \"records\"\nfolder = \"{}\"\n{}",
       arguments.out.string(), counted(source.size(), "image"),
-      byte_text(static_cast<double>(std::filesystem::file_size(records_file(arguments.out)))),
-      report.shards > 0 ? " and " + counted(static_cast<long long>(report.shards), "shard") : "",
+      byte_text(std::filesystem::file_size(records_file(arguments.out))),
+      report.shards > 0 ? " and " + counted(report.shards, "shard") : "",
       std::filesystem::absolute(arguments.out).lexically_normal().string(),
       // The declared sources have already filtered the images.
       is_declared ? "filter_empty = false\n\ninstead of the sources that it contains\n" : "");

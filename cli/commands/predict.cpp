@@ -2,6 +2,7 @@
 // results.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -12,7 +13,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/arguments.h"
 #include "millrace/cli/command.h"
-#include "millrace/cli/predict/image_ids.h"
 #include "millrace/cli/predict/photos.h"
 #include "millrace/cli/predict/results_page.h"
 #include "millrace/cli/predict/video.h"
@@ -75,6 +75,54 @@ Files find_files(const std::vector<fs::path>& paths) {
   if (files.photos.empty() && files.videos.empty())
     throw Error(paths.front().string() + ": no image found");
   return files;
+}
+
+/// Returns the number of equal trailing components of two paths.
+std::size_t shared_parts(const fs::path& a, const fs::path& b) {
+  const std::vector<fs::path> left(a.begin(), a.end()), right(b.begin(), b.end());
+  const auto [end, other] = std::mismatch(left.rbegin(), left.rend(), right.rbegin(), right.rend());
+  return static_cast<std::size_t>(end - left.rbegin());
+}
+
+void refuse(const FailedPhotos& files, std::size_t all, const std::string& what) {
+  if (files.count > 0) throw Error(files.text(all, "image", what));
+}
+
+/// Returns the image id of each file, matched by file name; if several images have the name, the
+/// one whose path shares the most trailing folders with the file's. Throws Error that lists the
+/// files that match no image, match several, or share one.
+std::vector<std::int64_t> image_ids(const coco::Dataset& truth,
+                                    const std::vector<fs::path>& files) {
+  std::multimap<std::string, const coco::Image*> by_name;
+  for (const auto& image : truth.images)
+    by_name.emplace(fs::path(truth.text(image.file_name)).filename().string(), &image);
+  std::vector<std::int64_t> ids;
+  std::map<std::int64_t, fs::path> taken;
+  FailedPhotos unknown, ambiguous, repeated;
+  for (const auto& file : files) {
+    const auto path = fs::absolute(file).lexically_normal();
+    const coco::Image* best = nullptr;
+    std::size_t most = 0, equal = 0;
+    const auto [first, last] = by_name.equal_range(path.filename().string());
+    for (auto at = first; at != last; ++at) {
+      const auto shared = shared_parts(path, fs::path(truth.text(at->second->file_name)));
+      if (shared < most) continue;
+      equal = shared == most ? equal + 1 : 1;
+      most = shared;
+      best = at->second;
+    }
+    if (!best) {
+      unknown.add(file);
+      continue;
+    }
+    if (equal > 1) ambiguous.add(file);
+    if (!taken.emplace(best->id, file).second) repeated.add(file);
+    ids.push_back(best->id);
+  }
+  refuse(unknown, files.size(), "not in " + truth.source);
+  refuse(ambiguous, files.size(), "match several images of " + truth.source);
+  refuse(repeated, files.size(), "match the same image as another photo, in " + truth.source);
+  return ids;
 }
 
 /// Returns the videos that failed completely or partly.

@@ -9,7 +9,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/tools/report/report.h"
-#include "millrace/tools/report/study_view.h"
 #include "millrace/tools/report/view.h"
 
 namespace millrace::cli {
@@ -43,7 +42,7 @@ int report(const ReportArguments& arguments) {
   if (arguments.json) {
     print({{"file", file.string()}, {"bytes", bytes}});
   } else {
-    print_formatted("{} ({})\n", file.string(), byte_text(static_cast<double>(bytes)));
+    print_formatted("{} ({})\n", file.string(), byte_text(bytes));
     suggest_next("open {}{}", file.string(),
                  arguments.runs.size() == 1 ? "; trainer report RUN RUN compares runs" : "");
   }

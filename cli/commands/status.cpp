@@ -1,6 +1,5 @@
 // trainer status: reports the state of a run, rank by rank, even while it hangs.
 #include <chrono>
-#include <filesystem>
 
 #include "millrace/cli/command.h"
 #include "millrace/cli/status/event_log.h"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "millrace/base/config.h"
-#include "millrace/base/text.h"
 #include "millrace/cli/describe/config_tables.h"
 #include "millrace/dataflow/detection/data_options.h"
 #include "millrace/dataflow/detection/detection_stages.h"

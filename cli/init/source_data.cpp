@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
+#include "millrace/base/word_wrap.h"
 #include "millrace/cli/findings_text.h"
 #include "millrace/cli/image_progress.h"
 #include "millrace/coco/data/records.h"
@@ -95,6 +96,73 @@ bool has_layout(const fs::path& folder, const formats::Split& split) {
          fs::is_regular_file(folder / "annotations" / ("instances_" + split.name + ".json"));
 }
 
+/// Returns one sentence for each relevant kind of finding, with its first example.
+std::vector<std::string> sentences(const coco::Findings& findings) {
+  std::vector<std::string> result;
+  const auto all = findings.sorted();
+  const auto is_told_twice = [&](std::string_view name) {
+    return std::ranges::any_of(kToldTwice, [&](const auto& pair) {
+      return pair.second == name && std::ranges::any_of(all, [&](const coco::Finding& one) {
+               return one.kind.name == pair.first;
+             });
+    });
+  };
+  for (const auto& [kind, count, examples, where] : all) {
+    if (is_told_twice(kind.name)) continue;
+    if (kind.severity == coco::Severity::note && std::ranges::count(kTold, kind.name) == 0)
+      continue;
+    auto text = fmt::format("{}: {}", severity_name(kind.severity), kind.what);
+    if (!examples.empty()) text += ": " + examples.front().text();
+    if (count > 1) text += fmt::format(" and {} more", count - 1);
+    result.push_back(fmt::format("{}; {} ({})", text, kind.effect, kind.name));
+  }
+  return result;
+}
+
+/// Examines the splits, adds findings to `data.findings`, and removes images that training would
+/// skip. `masks`: masks are learned, so shapes are checked too. Throws ConfigError if nothing is
+/// left to train on.
+void examine_splits(SourceData& data, bool masks) {
+  std::set<std::string> used;
+  add_used_names(data.train, used);
+  if (data.val) add_used_names(*data.val, used);
+  std::vector<NamedSplit> named;
+  const auto look = [&](formats::Split& split) {
+    NamedSplit seen{split.name, as_data_split(split)};
+    auto found = data.findings.none();
+    const auto how = split.data->images.size() > kDecoded ? ImageCheck::heads : ImageCheck::decode;
+    ImageProgress progress("examining " + split.name, split.data->images.size());
+    check_split(seen, {.shapes = masks, .images = how}, found, std::ref(progress));
+    const auto skipped = skipped_images(found);
+    data.findings.append(found);
+    std::vector<std::size_t> kept;
+    std::vector<FileMark> marks;
+    for (std::size_t i = 0; i < seen.marks.size(); ++i)
+      if (!skipped.contains(split.data->images[i].id)) {
+        kept.push_back(i);
+        marks.push_back(seen.marks[i]);
+      }
+    split.data = coco::subset(*split.data, kept, used_categories(split, used));
+    named.push_back({split.name, as_data_split(split), std::move(marks)});
+  };
+  look(data.train);
+  if (data.val) look(*data.val);
+  for (auto& split : named) {  // all splits get the classes of train
+    split.data.classes = named[0].data.classes;
+    split.data.category_ids = find_categories(*split.data.annotations, split.data.classes);
+  }
+  for (const auto& one : data.findings.sorted())
+    data.is_ready = data.is_ready && one.kind.severity != coco::Severity::error;
+  check_classes(named, count_classes(named), data.findings);
+  check_copies(named, data.findings);
+  if (data.train.data->images.empty())
+    throw ConfigError(fmt::format("{}: no image can be read; first finding: {}",
+                                  data.train.images.string(), sentences(data.findings).front()));
+  if (used.empty())
+    throw ConfigError(fmt::format("{}: no annotated objects in {}", data.train.images.string(),
+                                  counted(data.train.data->images.size(), "image")));
+}
+
 }  // namespace
 
 DataSplit as_data_split(const formats::Split& split, std::vector<std::string> classes) {
@@ -134,46 +202,33 @@ SourceData read_source(const fs::path& folder, const std::string& format) {
   return data;
 }
 
-void examine(SourceData& data, bool masks) {
-  std::set<std::string> used;
-  add_used_names(data.train, used);
-  if (data.val) add_used_names(*data.val, used);
-  std::vector<NamedSplit> named;
-  const auto look = [&](formats::Split& split) {
-    NamedSplit seen{split.name, as_data_split(split)};
-    auto found = data.findings.none();
-    const auto how = split.data->images.size() > kDecoded ? ImageCheck::heads : ImageCheck::decode;
-    ImageProgress progress("examining " + split.name, split.data->images.size());
-    check_split(seen, {.shapes = masks, .images = how}, found, std::ref(progress));
-    const auto skipped = skipped_images(found);
-    data.findings.append(found);
-    std::vector<std::size_t> kept;
-    std::vector<FileMark> marks;
-    for (std::size_t i = 0; i < seen.marks.size(); ++i)
-      if (!skipped.contains(split.data->images[i].id)) {
-        kept.push_back(i);
-        marks.push_back(seen.marks[i]);
-      }
-    split.data = coco::subset(*split.data, kept, used_categories(split, used));
-    named.push_back({split.name, as_data_split(split), std::move(marks)});
-  };
-  look(data.train);
-  if (data.val) look(*data.val);
-  for (auto& split : named) {  // all splits get the classes of train
-    split.data.classes = named[0].data.classes;
-    split.data.category_ids = find_categories(*split.data.annotations, split.data.classes);
+void InitReport::add(const std::string& what, const std::string& text) {
+  json[what] = text;
+  print(what + ": " + text);
+}
+
+void InitReport::print(const std::string& text) { print_line(wrapped(text, 80, "    ") + '\n'); }
+
+void InitReport::examine(const std::filesystem::path& folder, SourceData& data, bool masks) {
+  const auto& train = *data.train.data;
+  add("data", fmt::format("{}: {} ({}), {}, {}", folder.string(), data.format, data.why,
+                          counted(train.images.size(), "image"),
+                          counted(train.annotations.size(), "object")));
+  examine_splits(data, masks);
+  json["findings"] = Json::array();
+  for (const auto& sentence : sentences(data.findings)) {
+    print(sentence);
+    json["findings"].push_back(sentence);
   }
-  for (const auto& one : data.findings.sorted())
-    data.is_ready = data.is_ready && one.kind.severity != coco::Severity::error;
-  check_classes(named, count_classes(named), data.findings);
-  check_copies(named, data.findings);
-  if (data.train.data->images.empty())
-    throw ConfigError(fmt::format("{}: no image can be read; first finding: {}",
-                                  data.train.images.string(), sentences(data.findings).front()));
-  if (used.empty())
-    throw ConfigError(
-        fmt::format("{}: no annotated objects in {}", data.train.images.string(),
-                    counted(static_cast<long long>(data.train.data->images.size()), "image")));
+  if (!data.unused.empty())
+    add("unused", fmt::format("{} in {}, used neither for training nor for validation",
+                              joined(data.unused), folder.string()));
+}
+
+void InitReport::print_line(const std::string& line) {
+  if (as_json_) return;
+  print_text(line);
+  std::fflush(stdout);
 }
 
 Division divide(SourceData& data, std::uint64_t seed) {
@@ -191,16 +246,16 @@ Division divide(SourceData& data, std::uint64_t seed) {
         classes.insert(static_cast<std::size_t>(all.category_index(object.category_id)));
     images[i] = {groups.group[i], {classes.begin(), classes.end()}};
   }
-  const auto choice = advice::choose_split(images, all.categories.size(),
-                                           advice::validation_share(images.size()), seed);
+  const auto validates = advice::choose_split(images, all.categories.size(),
+                                              advice::validation_share(images.size()), seed);
   Division division{groups.copies, groups.scenes, groups.cut, {}, false};
-  if (choice.validation_images() == 0) {
+  if (std::ranges::count(validates, true) == 0) {
     division.same = true;
     data.val = data.train;
     return division;
   }
   std::vector<std::size_t> sides[2];
-  for (std::size_t i = 0; i < images.size(); ++i) sides[choice.validates[i] ? 1 : 0].push_back(i);
+  for (std::size_t i = 0; i < images.size(); ++i) sides[validates[i] ? 1 : 0].push_back(i);
   std::set<std::size_t> evaluated;
   for (const auto i : sides[1])
     evaluated.insert(images[i].classes.begin(), images[i].classes.end());
@@ -228,28 +283,6 @@ std::optional<std::vector<std::string>> leaks(const SourceData& data) {
     if (const auto same = first.find(groups[trained.size() + i]); same != first.end())
       found.push_back(fmt::format("{} as {}", evaluated[i], trained[same->second]));
   return found;
-}
-
-std::vector<std::string> sentences(const coco::Findings& findings) {
-  std::vector<std::string> result;
-  const auto all = findings.sorted();
-  const auto is_told_twice = [&](std::string_view name) {
-    return std::ranges::any_of(kToldTwice, [&](const auto& pair) {
-      return pair.second == name && std::ranges::any_of(all, [&](const coco::Finding& one) {
-               return one.kind.name == pair.first;
-             });
-    });
-  };
-  for (const auto& [kind, count, examples] : all) {
-    if (is_told_twice(kind.name)) continue;
-    if (kind.severity == coco::Severity::note && std::ranges::count(kTold, kind.name) == 0)
-      continue;
-    auto text = fmt::format("{}: {}", severity_name(kind.severity), kind.what);
-    if (!examples.empty()) text += ": " + examples.front().text();
-    if (count > 1) text += fmt::format(" and {} more", count - 1);
-    result.push_back(fmt::format("{}; {} ({})", text, kind.effect, kind.name));
-  }
-  return result;
 }
 
 }  // namespace millrace::cli

@@ -1,5 +1,5 @@
-// The data of a first configuration: read in any supported format, examined as by `trainer doctor`,
-// and divided into train and val if necessary.
+// The data of a first configuration: read in any supported format, examined and reported as by
+// `trainer doctor`, and divided into train and val if necessary.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/cli/command.h"
 #include "millrace/coco/data/findings.h"
 #include "millrace/dataflow/detection/data_split.h"
 #include "millrace/tools/data/split.h"
@@ -35,10 +36,30 @@ DataSplit as_data_split(const formats::Split& split, std::vector<std::string> cl
 /// Error if it cannot be read.
 SourceData read_source(const std::filesystem::path& folder, const std::string& format);
 
-/// Examines the splits, adds findings to `data.findings`, and removes images that training would
-/// skip. `masks`: masks are learned, so shapes are checked too. Throws ConfigError if nothing is
-/// left to train on.
-void examine(SourceData& data, bool masks);
+/// Output of `trainer init`, and of `trainer doctor` for a folder without a configuration. Prints
+/// paragraphs at once, in lines of 80 columns; with --json, collects one object to print at the
+/// end.
+class InitReport {
+ public:
+  explicit InitReport(bool as_json) : as_json_(as_json) {}
+
+  Json json = Json::object();
+
+  /// Prints "WHAT: TEXT" and adds it to `json` as a member.
+  void add(const std::string& what, const std::string& text);
+  /// Prints a paragraph; nothing with --json.
+  void print(const std::string& text);
+  /// Prints text unwrapped; nothing with --json.
+  void print_line(const std::string& line);
+
+  /// Examines the splits of `folder` and reports their contents and problems. Adds findings to
+  /// `data.findings`, and removes images that training would skip. `masks`: masks are learned, so
+  /// shapes are checked too. Throws ConfigError if nothing is left to train on.
+  void examine(const std::filesystem::path& folder, SourceData& data, bool masks);
+
+ private:
+  bool as_json_;
+};
 
 /// The result of dividing images into train and val.
 struct Division {
@@ -54,8 +75,5 @@ Division divide(SourceData& data, std::uint64_t seed);
 /// Returns images of val that are near-copies of images of train, as "a.jpg as b.jpg". nullopt if
 /// the data set is so large that the comparison would take minutes. REQUIRES: `data` has a val.
 std::optional<std::vector<std::string>> leaks(const SourceData& data);
-
-/// Returns one sentence for each relevant kind of finding, with its first example.
-std::vector<std::string> sentences(const coco::Findings& findings);
 
 }  // namespace millrace::cli

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "millrace/base/text.h"
-#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -149,13 +148,12 @@ class Remarks {
       warn("many-objects",
            fmt::format("{} more objects than model.test.detections_per_img = {} (up to {:.0f}); "
                        "raise it, or the rest is missed.",
-                       over == 1 ? "1 image has" : fmt::format("{} images have", over),
-                       context_.max_detections, std::ranges::max(counts)));
+                       counted(over, "image has", "images have"), context_.max_detections,
+                       std::ranges::max(counts)));
     if (const auto crowds = crowd_count(train_.data); crowds > 0)
       note("crowds",
-           fmt::format(
-               "{} not learned; detections there count neither as correct nor as wrong.",
-               crowds == 1 ? "1 crowd region is" : fmt::format("{} crowd regions are", crowds)));
+           fmt::format("{} not learned; detections there count neither as correct nor as wrong.",
+                       counted(crowds, "crowd region is", "crowd regions are")));
   }
 
   void scales() {
@@ -194,23 +192,19 @@ class Remarks {
     };
     if (!none.empty())
       warn("classes-without-objects",
-           fmt::format(
-               "{} no object to learn from: {}.",
-               none.size() == 1 ? "1 class has" : fmt::format("{} classes have", none.size()),
-               first(none)));
+           fmt::format("{} no object to learn from: {}.",
+                       counted(none.size(), "class has", "classes have"), first(none)));
     if (!few.empty())
       warn("rare-classes",
            fmt::format("{} fewer than {} objects: {}. The source repeat_factor "
                        "shows rare classes more often.",
-                       few.size() == 1 ? "1 class has" : fmt::format("{} classes have", few.size()),
-                       kFew, first(few)));
+                       counted(few.size(), "class has", "classes have"), kFew, first(few)));
     if (order.size() < 2) return;
     const auto [rare, often] =
         std::ranges::minmax(order, {}, [&](std::size_t k) { return counts[k].objects; });
-    note("class-balance",
-         fmt::format("'{}' has {}, '{}' {}.", photos_.data.classes[often],
-                     counted(static_cast<long long>(counts[often].objects), "object"),
-                     photos_.data.classes[rare], counts[rare].objects));
+    note("class-balance", fmt::format("'{}' has {}, '{}' {}.", photos_.data.classes[often],
+                                      counted(counts[often].objects, "object"),
+                                      photos_.data.classes[rare], counts[rare].objects));
   }
 
   void against_val() {

@@ -63,8 +63,8 @@ void FailedPhotos::add(const fs::path& file) {
 
 std::string FailedPhotos::text(std::size_t all, std::string_view noun,
                                std::string_view what) const {
-  return fmt::format("{} of {} {}: {}{}", count, counted(static_cast<long long>(all), noun), what,
-                     joined(first), count > std::ssize(first) ? ", ..." : "");
+  return fmt::format("{} of {} {}: {}{}", count, counted(all, noun), what, joined(first),
+                     count > std::ssize(first) ? ", ..." : "");
 }
 
 PhotoResults::PhotoResults(fs::path folder, std::uint64_t made_from, std::int64_t batch)

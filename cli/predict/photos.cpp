@@ -11,7 +11,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/models/weights/formats.h"
 #include "millrace/trainer/evaluation/evaluation.h"
 #include "millrace/trainer/run/device.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <future>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +13,6 @@
 #include "millrace/base/text.h"
 #include "millrace/cli/command.h"
 #include "millrace/dataflow/detection_flows.h"
-#include "millrace/models/detector/make_detector.h"
 #include "millrace/tools/video/open_video.h"
 #include "millrace/trainer/appended_file.h"
 #include "millrace/trainer/evaluation/evaluation.h"

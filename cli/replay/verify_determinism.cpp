@@ -126,7 +126,7 @@ int verify_determinism(const Recipe& recipe, std::int64_t steps) {
     }
     for (const auto& [what, value] : expected) sum = digest(value, sum);
   }
-  print_formatted("equal: {} twice, digest {}\n", counted(std::ssize(*first), "step"), hex(sum));
+  print_formatted("equal: {} twice, digest {}\n", counted(first->size(), "step"), hex(sum));
   suggest_next("run the same command on another machine; equal results have the same digest");
   return kDone;
 }

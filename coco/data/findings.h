@@ -37,6 +37,7 @@ struct Finding {
   FindingKind kind;
   std::size_t count = 0;
   std::vector<FindingExample> examples;  // the first few
+  std::string where = {};                // such as the split "train"; empty = not recorded
 };
 
 /// The findings of a data set or a part of it. Appending the findings of the parts in order gives

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 
 namespace millrace {
 namespace {
@@ -112,10 +112,8 @@ std::optional<std::string_view> unread_format(std::string_view bytes) {
 bool is_image_name(std::string_view name) {
   constexpr std::array<std::string_view, 8> kKnown = {".bmp", ".jpeg", ".jpg",  ".png",
                                                       ".ppm", ".tif",  ".tiff", ".webp"};
-  std::string extension(name.substr(std::min(name.rfind('.'), name.size())));
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kKnown, extension) > 0;
+  const auto extension = name.substr(std::min(name.rfind('.'), name.size()));
+  return std::ranges::count(kKnown, lower_case(extension)) > 0;
 }
 
 void check_image_head(const ImageHead& head, std::size_t bytes, const std::string& file,

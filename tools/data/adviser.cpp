@@ -158,7 +158,7 @@ std::string first_check_text(const Plan& plan, Start start, std::size_t images) 
   if (images < kFew)
     text +=
         fmt::format("; with only {} to evaluate on, scores vary by several hundredths by chance",
-                    counted(static_cast<long long>(images), "image"));
+                    counted(images, "image"));
   return text;
 }
 

@@ -120,14 +120,13 @@ class ImageCoverage {
   ObjectCoverage& of(std::size_t g) { return coverage_[positions_[g]]; }
 
   /// Calls `take` with every anchor that overlaps ground truth `g` with an IoU of at least about
-  /// `least`, and its level, until it returns false.
+  /// `least`, until it returns false.
   template <class Take>
   void each_anchor(std::size_t g, double least, Take take) const {
     const Box& truth = truths_[g];
     const double offset = rule_.offset;
     const double area = (truth.width() + offset) * (truth.height() + offset);
-    for (std::size_t l = 0; l < grids_.size(); ++l) {
-      const auto& grid = grids_[l];
+    for (const auto& grid : grids_)
       for (const Box& cell : grid.level.cells) {
         const double cell_area = (cell.width() + offset) * (cell.height() + offset);
         // the condition common / (area + cell_area - common) >= least, solved for common
@@ -140,9 +139,8 @@ class ImageCoverage {
                    rows = y.sharing(common / most_x - offset);
         for (auto row = rows.first; row <= rows.last; ++row)
           for (auto column = columns.first; column <= columns.last; ++column)
-            if (!take(grid.anchor(cell, column, row), l)) return;
+            if (!take(grid.anchor(cell, column, row))) return;
       }
-    }
   }
 
   /// Finds the highest IoU, with exact bits: evaluates the nearest positions, then all anchors with
@@ -157,12 +155,8 @@ class ImageCoverage {
         near = std::max(near, overlap(truth, grid.anchor(cell, column, row), offset_));
       }
     if (near == 0) return;
-    each_anchor(g, about(near), [&](const Box& anchor, std::size_t level) {
-      const float iou = overlap(truth, anchor, offset_);
-      if (iou > of(g).best_iou) {
-        of(g).best_iou = iou;
-        of(g).level = static_cast<std::int16_t>(level);
-      }
+    each_anchor(g, about(near), [&](const Box& anchor) {
+      of(g).best_iou = std::max(of(g).best_iou, overlap(truth, anchor, offset_));
       return true;
     });
   }
@@ -191,7 +185,7 @@ class ImageCoverage {
   void find_foreground(std::size_t g) {
     // The best anchor usually qualifies.
     for (const double least : {about(of(g).best_iou), about(foreground_)}) {
-      each_anchor(g, least, [&](const Box& anchor, std::size_t) {
+      each_anchor(g, least, [&](const Box& anchor) {
         const bool found = overlap(truths_[g], anchor, offset_) >= foreground_ && is_used(anchor) &&
                            owner(anchor) == g;
         if (found) of(g).match = MatchKind::foreground;
@@ -204,7 +198,7 @@ class ImageCoverage {
   /// Matches the object's best anchors to the objects that they overlap most, usually the object
   /// itself.
   void give_best(std::size_t g) {
-    each_anchor(g, about(of(g).best_iou), [&](const Box& anchor, std::size_t) {
+    each_anchor(g, about(of(g).best_iou), [&](const Box& anchor) {
       if (overlap(truths_[g], anchor, offset_) == of(g).best_iou && is_used(anchor))
         if (auto& match = of(owner(anchor)).match; match == MatchKind::nothing)
           match = MatchKind::low_quality;

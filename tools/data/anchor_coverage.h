@@ -41,7 +41,6 @@ enum class MatchKind : std::uint8_t {
 struct ObjectCoverage {
   float best_iou = 0;  // highest IoU with any anchor
   MatchKind match = MatchKind::nothing;
-  std::int16_t level = -1;  // level of the best anchor; -1 = none
 };
 
 /// Returns the coverage of each object of `data.objects`. The results have the same bits as `match`

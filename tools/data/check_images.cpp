@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <new>
 #include <set>
@@ -11,6 +10,7 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
+#include "millrace/base/text.h"
 #include "millrace/dataflow/detection/decode.h"
 #include "millrace/dataflow/image/image_file.h"
 #include "millrace/dataflow/image/image_head.h"
@@ -66,10 +66,7 @@ std::string_view format_of_name(const fs::path& file) {
   static const std::map<std::string, std::string_view> kKnown = {
       {".jpg", "JPEG"}, {".jpeg", "JPEG"}, {".png", "PNG"},  {".bmp", "BMP"},
       {".gif", "GIF"},  {".webp", "WebP"}, {".tif", "TIFF"}, {".tiff", "TIFF"}};
-  auto extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  const auto found = kKnown.find(extension);
+  const auto found = kKnown.find(lower_case(file.extension().string()));
   return found == kKnown.end() ? std::string_view{} : found->second;
 }
 

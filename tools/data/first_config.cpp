@@ -7,20 +7,11 @@
 #include "millrace/base/text.h"
 #include "millrace/base/word_wrap.h"
 #include "millrace/tools/data/base_parts.h"
-#include "millrace/tools/data/percent_text.h"
 
 namespace millrace::advice {
 namespace {
 
 std::string list_of(const auto& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
-
-std::string count_of(std::size_t count, std::string_view noun) {
-  return counted(static_cast<long long>(count), noun);
-}
-
-std::string class_count(std::size_t count) {
-  return count == 1 ? "1 class" : fmt::format("{} classes", count);
-}
 
 /// Returns the number of detections that an image needs, in hundreds.
 std::string enough_detections(const Draft& draft) {
@@ -41,7 +32,7 @@ class Choices {
     add_data();
     add("model.type", toml_text(draft_.type),
         fmt::format("{}, {}, {}", draft_.type, draft_.network.what,
-                    class_count(draft_.classes.size())),
+                    counted(draft_.classes.size(), "class", "classes")),
         "model");
     all_.insert(all_.end(), draft_.network.choices.begin(), draft_.network.choices.end());
     if (!draft_.network.is_given) add_model();
@@ -59,9 +50,8 @@ class Choices {
 
   void add_split(const std::string& key, const SplitText& split) {
     add(key, toml_text(split.name),
-        fmt::format("{}, {}{}{}", count_of(split.images, "image"),
-                    count_of(split.objects, "object"), split.about.empty() ? "" : ": ",
-                    split.about));
+        fmt::format("{}, {}{}{}", counted(split.images, "image"), counted(split.objects, "object"),
+                    split.about.empty() ? "" : ": ", split.about));
   }
 
   void add_data() {
@@ -188,7 +178,7 @@ std::string config_text(const Draft& draft) {
   auto text =
       wrapped(fmt::format("# {} on {}, written by `{}`. `trainer run {}` trains it, `trainer "
                           "config {}` prints all keys, `trainer list` explains them.",
-                          draft.network.what, count_of(draft.train.images, "image"), draft.command,
+                          draft.network.what, counted(draft.train.images, "image"), draft.command,
                           draft.file, draft.file),
               kColumns, "# ") +
       "\nbase = \"base.toml\"\n";

@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "millrace/base/config.h"
+#include "millrace/base/text.h"
 
 namespace millrace::advice {
 namespace {
-
-std::string lower_case_of(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// Returns "ResNet-18" for "resnet18".
 std::string title_of(const std::string& backbone) {
@@ -40,7 +35,7 @@ void add_pixels(const WeightFacts& weights, std::vector<Choice>& choices) {
 /// Adds the position of the bottlenecks' stride, if these weights differ from the style.
 void add_stride(const WeightFacts& weights, std::vector<Choice>& choices) {
   if (weights.backbone == "resnet18" || weights.backbone == "resnet34") return;
-  const bool msra = lower_case_of(weights.file).find("msra") != std::string::npos;
+  const bool msra = lower_case(weights.file).find("msra") != std::string::npos;
   const bool in_1x1 = weights.scheme == "tensorpack" ? msra : !weights.group_norm;
   if (weights.scheme == "tensorpack" || weights.scheme.starts_with("caffe2") ||
       weights.scheme == "detectron2")
@@ -96,7 +91,7 @@ Network network_from_nothing(const Machine& machine) {
 
 std::vector<std::string> suitable_weights(std::vector<std::string> names, const Machine& machine) {
   const auto rank = [&](const std::string& name) {
-    const auto text = lower_case_of(name);
+    const auto text = lower_case(name);
     const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
     const bool small = has("r18") || has("r-18") || has("resnet18");
     const bool medium = has("r50") || has("r-50") || has("resnet50");

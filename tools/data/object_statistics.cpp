@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -35,11 +34,9 @@ void add_image(SeenData& data, SeenImage image, const Instances& objects, float 
   image.count = static_cast<std::uint32_t>(objects.size());
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const auto& box = objects.boxes[i];
-    data.objects.push_back(
-        {.box = {box.x1 * x, box.y1 * y, box.x2 * x, box.y2 * y},
-         .label = objects.classes[i],
-         .crowd = objects.crowd[i] != 0,
-         .has_shape = !std::holds_alternative<std::monostate>(objects.segmentations[i])});
+    data.objects.push_back({.box = {box.x1 * x, box.y1 * y, box.x2 * x, box.y2 * y},
+                            .label = objects.classes[i],
+                            .crowd = objects.crowd[i] != 0});
   }
   data.images.push_back(image);
 }
@@ -128,10 +125,6 @@ std::vector<std::string> size_names() {
     names.push_back(fmt::format("{:g} to {:g}", kSizeBounds[k - 1], kSizeBounds[k]));
   names.push_back(fmt::format("{:g} and more", kSizeBounds.back()));
   return names;
-}
-
-std::uint64_t Histogram::total() const {
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
 Histogram histogram(std::span<const double> values, std::vector<double> edges) {

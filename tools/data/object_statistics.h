@@ -23,8 +23,7 @@ namespace millrace {
 struct SeenObject {
   Box box;  // in pixels of the resized image
   std::int32_t label = 0;
-  bool crowd = false;      // true for a crowd region, which is not learned
-  bool has_shape = false;  // true if it has polygons or a mask
+  bool crowd = false;  // true for a crowd region, which is not learned
 
   /// Returns the square root of the box area.
   double size() const;
@@ -85,7 +84,6 @@ std::size_t size_kind(double size);
 struct Histogram {
   std::vector<double> edges;          // (E) ascending
   std::vector<std::uint64_t> counts;  // (E + 1)
-  std::uint64_t total() const;
 };
 /// Counts values. Throws std::invalid_argument unless the edges are ascending.
 Histogram histogram(std::span<const double> values, std::vector<double> edges);

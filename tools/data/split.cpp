@@ -58,11 +58,6 @@ class Division {
   }
 
   const std::vector<Group>& groups() const { return groups_; }
-  bool is_divided(std::size_t label) const {
-    return validating_[label].groups > 0 && validating_[label].groups < all_[label].groups;
-  }
-  bool can_be_divided(std::size_t label) const { return all_[label].groups >= 2; }
-  bool trains(std::size_t label) const { return validating_[label].groups < all_[label].groups; }
 
  private:
   struct Count {
@@ -139,31 +134,24 @@ std::vector<Group> groups_of(std::span<const SplitImage> images) {
 
 }  // namespace
 
-std::size_t SplitChoice::validation_images() const {
-  return static_cast<std::size_t>(std::ranges::count(validates, true));
-}
-
 double validation_share(std::size_t images) {
   constexpr double kShare = .2, kMost = 5000;
   return std::min(kShare, kMost / static_cast<double>(std::max<std::size_t>(images, 1)));
 }
 
-SplitChoice choose_split(std::span<const SplitImage> images, std::size_t classes, double share,
-                         std::uint64_t seed) {
+std::vector<bool> choose_split(std::span<const SplitImage> images, std::size_t classes,
+                               double share, std::uint64_t seed) {
   auto groups = groups_of(images);
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t g) { return Rng{seed, g}(); });
-  SplitChoice choice{std::vector<bool>(images.size()), {}, {}};
-  if (groups.size() < 2) return choice;
+  std::vector<bool> validates(images.size());
+  if (groups.size() < 2) return validates;
   Division division(std::move(groups), classes, share);
   division.assign_groups(order);
   for (std::size_t i = 0; i < images.size(); ++i)
-    choice.validates[i] = division.groups()[images[i].group].validates;
-  for (std::size_t label = 0; label < classes; ++label)
-    if (division.can_be_divided(label) && !division.is_divided(label))
-      (division.trains(label) ? choice.unvalidated : choice.untrained).push_back(label);
-  return choice;
+    validates[i] = division.groups()[images[i].group].validates;
+  return validates;
 }
 
 }  // namespace millrace::advice

@@ -15,14 +15,6 @@ struct SplitImage {
   std::vector<std::size_t> classes;  // classes of its objects, without duplicates
 };
 
-struct SplitChoice {
-  std::vector<bool> validates;  // true for validation images
-  // Classes with two or more groups that are all on one side.
-  std::vector<std::size_t> unvalidated, untrained;
-
-  std::size_t validation_images() const;
-};
-
 /// Returns the fraction of validation images: a fifth, but up to 5,000 images, as in COCO.
 double validation_share(std::size_t images);
 /// Maximum fraction of validation images, used for classes that would have no validation object
@@ -32,9 +24,9 @@ inline constexpr double kMostValidation = 1. / 3;
 /// Chooses whole groups for validation: about `share` of the images and of each class's images. A
 /// class with two or more groups has some on both sides, unless this needs more than
 /// kMostValidation of the images or classes conflict; a class with a single group is used for
-/// training. The same arguments give the same result. A single group cannot be divided, so no image
-/// is chosen then.
-SplitChoice choose_split(std::span<const SplitImage> images, std::size_t classes, double share,
-                         std::uint64_t seed);
+/// training. The same arguments give the same result. Returns true for each validation image; a
+/// single group cannot be divided, so all are false then.
+std::vector<bool> choose_split(std::span<const SplitImage> images, std::size_t classes,
+                               double share, std::uint64_t seed);
 
 }  // namespace millrace::advice

@@ -7,9 +7,9 @@
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/check_records.h"
 #include "millrace/coco/data/records.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/texts.h"
+#include "millrace/tools/formats/format.h"
 
 namespace millrace::formats {
 namespace {

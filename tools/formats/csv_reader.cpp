@@ -7,7 +7,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/csv_table.h"
 #include "millrace/tools/formats/files/image_finder.h"
@@ -78,7 +77,7 @@ class CsvReader {
       if (why.empty())
         boxes.emplace_back(rows[i].line, std::move(box));
       else
-        add_finding(findings(), kLabelUnreadable, file.place, rows[i].line, why);
+        builder_.report(kLabelUnreadable, file.place, rows[i].line, why);
     }
     const bool are_shares =
         std::ranges::any_of(boxes, is_full) && std::ranges::all_of(boxes, has_shares);
@@ -88,8 +87,6 @@ class CsvReader {
   std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
-  coco::Findings& findings() { return builder_.findings(); }
-
   static bool is_full(const std::pair<int, CsvBox>& one) { return !one.second.empty; }
   static bool has_shares(const std::pair<int, CsvBox>& one) {
     const auto& box = one.second;
@@ -101,7 +98,7 @@ class CsvReader {
     auto image = images_.by_name(box.image, file.place);
     if (!image) image = images_.by_stem(box.image, file.place);
     if (!image) {
-      add_finding(findings(), kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
+      builder_.report(kLabelWithoutImage, file.place, line, fmt::format("'{}'", box.image));
       return;
     }
     const auto split = builder_.split(file.split, folder_of(*image));

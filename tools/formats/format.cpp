@@ -6,7 +6,6 @@
 
 #include "millrace/base/errors.h"
 #include "millrace/base/text.h"
-#include "millrace/tools/formats/all_formats.h"
 
 namespace millrace::formats {
 

@@ -25,18 +25,24 @@ struct Split {
   std::shared_ptr<const coco::Dataset> data;
 };
 
+/// Returns why a folder may have a format, such as "3 XML files in Annotations"; nullopt if it does
+/// not. Examines names and the first bytes of a few files.
+using DetectFormat = std::optional<std::string>(const Listing& folder);
+/// Reads all splits; their categories are the same. Adds problems of labels to `findings`. An
+/// object with a problem is kept as written if COCO can represent it, otherwise left out. Throws
+/// Error if the whole folder is unreadable.
+using ReadFolder = std::vector<Split>(const Listing& folder, coco::Findings& findings);
+
+DetectFormat detect_coco, detect_csv, detect_labelme, detect_masks, detect_voc, detect_yolo;
+ReadFolder read_coco, read_csv, read_labelme, read_masks, read_voc, read_yolo;
+
 /// A format. Both functions may be called from any thread; `read` uses the threads of the caller's
 /// arena.
 struct Format {
   std::string_view name;   // value of `--format`, such as "voc"
   std::string_view title;  // one line, such as "Pascal VOC: an XML file per image"
-  /// Returns why a folder may have this format, such as "3 XML files in Annotations"; nullopt if it
-  /// does not. Examines names and the first bytes of a few files.
-  std::optional<std::string> (*detect)(const Listing& folder);
-  /// Reads all splits; their categories are the same. Adds problems of labels to `findings`. An
-  /// object with a problem is kept as written if COCO can represent it, otherwise left out. Throws
-  /// Error if the whole folder is unreadable.
-  std::vector<Split> (*read)(const Listing& folder, coco::Findings& findings);
+  DetectFormat* detect;
+  ReadFolder* read;
 };
 
 /// Returns all formats, sorted by name.

@@ -8,7 +8,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/image_finder.h"
 #include "millrace/tools/formats/files/labelme_file.h"
@@ -42,32 +41,29 @@ class LabelMeReader {
   }
 
   void read(const RelativePath& label) {
-    auto& findings = builder_.findings();
     LabelMeFile file;
     try {
       file = parse_labelme(read_file(folder_.path(label)), label);
     } catch (const Error& problem) {
-      findings.add(kFileUnreadable, {.what = problem.what()});
+      builder_.report(kFileUnreadable, "", 0, problem.what());
       if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_name(file.image_path, label);
     if (!image) image = images_.by_stem(stem_of(label), label);
     if (!image) {
-      add_finding(findings, kLabelWithoutImage, label, 0,
-                  fmt::format("its image is '{}'{}", file.image_path,
-                              file.has_image_data ? "; the copy in imageData is ignored" : ""));
+      builder_.report(kLabelWithoutImage, label, 0,
+                      fmt::format("its image is '{}'{}", file.image_path,
+                                  file.has_image_data ? "; the copy in imageData is ignored" : ""));
       return;
     }
     const auto split = builder_.split(split_of_path(label), folder_of(*image));
     const auto open = builder_.add_image(split, *image, file.size, {label});
     if (!open) return;
     for (const auto& [index, line, why] : file.faults)
-      add_finding(findings, kLabelUnreadable, label, line,
-                  fmt::format("shapes[{}]: {}", index, why));
+      builder_.report(kLabelUnreadable, label, line, fmt::format("shapes[{}]: {}", index, why));
     for (const auto& [index, line, type] : file.without_area)
-      add_finding(findings, kPointsDropped, label, line,
-                  fmt::format("shapes[{}], a {}", index, type));
+      builder_.report(kPointsDropped, label, line, fmt::format("shapes[{}], a {}", index, type));
     for (auto& object : file.objects) {
       coco::Segmentation shape = std::move(object.polygons);
       if (object.mask) shape = placed_mask(object, open->size);
@@ -108,8 +104,7 @@ std::optional<std::string> detect_labelme(const Listing& folder) {
   const auto files = json_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_labelme(folder.path(files[i])))
-      return fmt::format("{}, and {} has \"shapes\"", counted(std::ssize(files), "JSON file"),
-                         files[i]);
+      return fmt::format("{}, and {} has \"shapes\"", counted(files.size(), "JSON file"), files[i]);
   return {};
 }
 

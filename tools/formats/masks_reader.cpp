@@ -11,11 +11,10 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/mask_files.h"
+#include "millrace/tools/formats/files/png_masks.h"
 #include "millrace/tools/formats/files/texts.h"
-#include "millrace/tools/formats/files/value_masks.h"
 #include "millrace/tools/formats/set_builder.h"
 
 namespace millrace::formats {
@@ -108,10 +107,8 @@ class MasksReader {
   }
 
   std::vector<Split> read() && {
-    auto& findings = builder_.findings();
-    for (const auto& place : files_.without_image)
-      add_finding(findings, kLabelWithoutImage, place, 0);
-    for (const auto& image : files_.unmasked) add_finding(findings, kImageUnannotated, image, 0);
+    for (const auto& place : files_.without_image) builder_.report(kLabelWithoutImage, place);
+    for (const auto& image : files_.unmasked) builder_.report(kImageUnannotated, image);
     std::vector<const std::pair<const RelativePath, std::vector<RelativePath>>*> images;
     for (const auto& one : files_.masks) images.push_back(&one);
     std::vector<std::vector<ReadMask>> masks(images.size());
@@ -136,7 +133,6 @@ class MasksReader {
   }
 
   void add_image(const RelativePath& image, std::vector<ReadMask>& masks) {
-    auto& findings = builder_.findings();
     auto name = split_of_path(image);
     if (name == kWhole && !masks.empty()) name = split_of_path(masks[0].place);
     const bool has_cities = files_.kind == MaskKind::cityscapes;
@@ -144,7 +140,7 @@ class MasksReader {
         builder_.split(name, has_cities ? folder_of(folder_of(image)) : folder_of(image));
     for (const auto& mask : masks)  // unknown objects would be learned as background
       if (!mask.fault.empty() && files_.kind != MaskKind::objects) {
-        add_finding(findings, kFileUnreadable, mask.place, 0, mask.fault);
+        builder_.report(kFileUnreadable, mask.place, 0, mask.fault);
         return;
       }
     // The image's stored size or its size after EXIF rotation, depending on the mask.
@@ -161,7 +157,7 @@ class MasksReader {
       if (mask.fault.empty())
         add_objects(*open, image, mask);
       else
-        add_finding(findings, kMaskUnreadable, mask.place, 0, mask.fault);
+        builder_.report(kMaskUnreadable, mask.place, 0, mask.fault);
     }
   }
 
@@ -170,7 +166,7 @@ class MasksReader {
     switch (files_.kind) {
       case MaskKind::objects: {
         if (mask.values.empty()) {
-          add_finding(builder_.findings(), kMaskUnreadable, mask.place, 0, "the mask is empty");
+          builder_.report(kMaskUnreadable, mask.place, 0, "the mask is empty");
           return;
         }
         const auto named = named_.find({mask.place, 0});
@@ -202,10 +198,10 @@ class MasksReader {
       if (named != named_.end()) {
         add(open, named->second.category, where, mask.place, named->second.crowd);
       } else if (!named_.empty() || (are_classes && value > classes_.size())) {
-        add_finding(builder_.findings(), kClassUnknown, mask.place, 0,
-                    named_.empty() ? fmt::format("value {}, but classes.txt has {} classes", value,
-                                                 classes_.size())
-                                   : fmt::format("value {} is not in instances.csv", value));
+        builder_.report(kClassUnknown, mask.place, 0,
+                        named_.empty() ? fmt::format("value {}, but classes.txt has {} classes",
+                                                     value, classes_.size())
+                                       : fmt::format("value {} is not in instances.csv", value));
       } else if (are_classes || is_binary_) {
         for (auto& part : connected_parts(where))
           add(open, are_classes ? classes_[value - 1] : usual, std::move(part), mask.place, false);
@@ -240,7 +236,7 @@ std::optional<std::string> detect_masks(const Listing& folder) {
   if (places.empty()) return {};
   const auto files = find_masks(folder);
   if (files.masks.empty() || (files.kind == MaskKind::voc && detect_voc(folder))) return {};
-  return fmt::format("{} in mask folders, such as {}", counted(std::ssize(places), "PNG file"),
+  return fmt::format("{} in mask folders, such as {}", counted(places.size(), "PNG file"),
                      places[0]);
 }
 

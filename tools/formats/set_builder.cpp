@@ -39,6 +39,11 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
 
 }  // namespace
 
+void SetBuilder::report(const FindingKind& kind, std::string_view file, int line,
+                        std::string what) {
+  add_finding(findings_, kind, file, line, std::move(what));
+}
+
 int SetBuilder::category(std::string_view name) {
   const auto found = category_positions_.find(name);
   if (found != category_positions_.end()) return found->second;
@@ -66,16 +71,16 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Relative
   try {
     sizes = sizes_of_image(folder_.path(file));
   } catch (const Error& problem) {
-    findings_.add(kImageUnreadable, {.what = problem.what()});
+    report(kImageUnreadable, "", 0, problem.what());
     return {};
   }
   ImageSize size = sizes.upright;
   if (annotated && (*annotated == sizes.stored || *annotated == sizes.upright))
     size = *annotated;
   else if (annotated)
-    add_finding(findings_, kSizeDiffers, label.file, label.line,
-                fmt::format("annotated size is {} x {} pixels, but {} is {} x {}", annotated->width,
-                            annotated->height, file, size.width, size.height));
+    report(kSizeDiffers, label.file, label.line,
+           fmt::format("annotated size is {} x {} pixels, but {} is {} x {}", annotated->width,
+                       annotated->height, file, size.width, size.height));
   const auto id = ++last_image_;
   part.records.add_image(id, "", size.width, size.height);  // file names are set by name_files()
   part.files.push_back(folder_.path(file).lexically_normal());
@@ -85,7 +90,7 @@ std::optional<OpenImage> SetBuilder::add_image(std::size_t split, const Relative
 
 void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label) {
   if (!is_sound(object.shape)) {
-    add_finding(findings_, kShapeUnusable, label.file, label.line);
+    report(kShapeUnusable, label.file, label.line);
     return;
   }
   const bool has_shape = !std::holds_alternative<std::monostate>(object.shape);
@@ -94,23 +99,23 @@ void SetBuilder::add(const OpenImage& image, ReadObject object, LabelPlace label
                      : coco::Bounds{object.x1, object.y1, object.x2, object.y2};
   auto& [x1, y1, x2, y2] = corners;
   if (!are_finite(std::array{x1, y1, x2, y2})) {
-    add_finding(findings_, kLabelUnreadable, label.file, label.line, "numbers are not finite");
+    report(kLabelUnreadable, label.file, label.line, "numbers are not finite");
     return;
   }
   if (x2 < x1 || y2 < y1) {
-    add_finding(findings_, kCornersSwapped, label.file, label.line,
-                fmt::format("from ({}, {}) to ({}, {})", x1, y1, x2, y2));
+    report(kCornersSwapped, label.file, label.line,
+           fmt::format("from ({}, {}) to ({}, {})", x1, y1, x2, y2));
     std::tie(x1, x2) = std::minmax({x1, x2});
     std::tie(y1, y2) = std::minmax({y1, y2});
   }
   const double beyond = std::max({-x1, -y1, x2 - image.size.width, y2 - image.size.height});
   if (x2 <= x1 || y2 <= y1)
-    add_finding(findings_, kBoxEmpty, label.file, label.line,
-                fmt::format("{} x {} pixels at ({}, {})", x2 - x1, y2 - y1, x1, y1));
+    report(kBoxEmpty, label.file, label.line,
+           fmt::format("{} x {} pixels at ({}, {})", x2 - x1, y2 - y1, x1, y1));
   else if (beyond > kFar)
-    add_finding(findings_, kBoxOutside, label.file, label.line,
-                fmt::format("{:.1f} pixels beyond the image of {} x {}", beyond, image.size.width,
-                            image.size.height));
+    report(kBoxOutside, label.file, label.line,
+           fmt::format("{:.1f} pixels beyond the image of {} x {}", beyond, image.size.width,
+                       image.size.height));
   coco::Annotation one;
   one.id = ++last_annotation_;
   one.image_id = image.id;
@@ -134,8 +139,7 @@ void SetBuilder::name_files(Part& part) const {
 }
 
 std::vector<Split> SetBuilder::finish(const ImageFinder& images) && {
-  for (const auto& image : images.others_beside(marked_))
-    add_finding(findings_, kImageUnannotated, image, 0);
+  for (const auto& image : images.others_beside(marked_)) report(kImageUnannotated, image);
   return std::move(*this).finish();
 }
 

@@ -48,7 +48,9 @@ class SetBuilder {
   SetBuilder(const Listing& folder, coco::Findings& findings)
       : folder_(folder), findings_(findings) {}
 
-  coco::Findings& findings() { return findings_; }
+  /// Adds a finding at a place such as "labels/a.txt:3"; `line` 0 = the whole file.
+  void report(const coco::FindingKind& kind, std::string_view file, int line = 0,
+              std::string what = {});
 
   /// Returns the index of a category; adds it if it is new.
   int category(std::string_view name);

@@ -10,11 +10,10 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/image_finder.h"
+#include "millrace/tools/formats/files/png_masks.h"
 #include "millrace/tools/formats/files/texts.h"
-#include "millrace/tools/formats/files/value_masks.h"
 #include "millrace/tools/formats/files/voc_file.h"
 #include "millrace/tools/formats/set_builder.h"
 
@@ -140,13 +139,13 @@ class VocReader {
       }
       const auto image = images_.by_stem(one.id, one.list);
       if (image) builder_.mark(*image);
-      add_finding(findings(), image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
-                  image ? fmt::format("{}: no {}.xml", *image, one.id)
-                        : fmt::format("neither an image nor a label '{}' found", one.id));
+      builder_.report(image ? kImageUnannotated : kLabelWithoutImage, one.list, one.line,
+                      image ? fmt::format("{}: no {}.xml", *image, one.id)
+                            : fmt::format("neither an image nor a label '{}' found", one.id));
     }
     for (const auto& file : files)
       if (!read_.contains(file)) {
-        add_finding(findings(), kUnlisted, file, 0);
+        builder_.report(kUnlisted, file);
         if (const auto image = images_.by_stem(stem_of(file), file)) builder_.mark(*image);
       }
   }
@@ -157,22 +156,22 @@ class VocReader {
     try {
       file = parse_voc(read_file(folder_.path(label)));
     } catch (const Error& problem) {
-      add_finding(findings(), kFileUnreadable, label, 0, problem.what());
+      builder_.report(kFileUnreadable, label, 0, problem.what());
       if (const auto image = images_.by_stem(stem_of(label), label)) builder_.mark(*image);
       return;
     }
     auto image = images_.by_stem(stem_of(label), label);
     if (!image && !file.file_name.empty()) image = images_.by_name(file.file_name, label);
     if (!image) {
-      add_finding(findings(), kLabelWithoutImage, label, 0,
-                  file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
+      builder_.report(
+          kLabelWithoutImage, label, 0,
+          file.file_name.empty() ? "" : fmt::format("its image is '{}'", file.file_name));
       return;
     }
     const auto open =
         builder_.add_image(builder_.split(split, folder_of(*image)), *image, file.size, {label});
     if (!open) return;
-    for (const auto& [line, why] : file.faults)
-      add_finding(findings(), kLabelUnreadable, label, line, why);
+    for (const auto& [line, why] : file.faults) builder_.report(kLabelUnreadable, label, line, why);
     const auto masks = masks_of(file, *open, label);
     for (std::size_t i = 0; i < file.objects.size(); ++i)
       add(*open, file.objects[i], masks.empty() ? coco::Rle() : masks[i], label);
@@ -181,12 +180,10 @@ class VocReader {
   std::vector<Split> finish() && { return std::move(builder_).finish(images_); }
 
  private:
-  coco::Findings& findings() { return builder_.findings(); }
-
   /// Adds an object; xmin, ymin, xmax, ymax are 1-based inclusive pixel coordinates.
   void add(const OpenImage& image, const VocObject& object, coco::Rle mask,
            const RelativePath& label) {
-    if (object.difficult) add_finding(findings(), kDifficult, label, object.line);
+    if (object.difficult) builder_.report(kDifficult, label, object.line);
     ReadObject read{.category = builder_.category(object.name)};
     std::tie(read.x1, read.x2) = side_of(object.x1, object.x2);
     std::tie(read.y1, read.y2) = side_of(object.y1, object.y2);
@@ -245,9 +242,9 @@ class VocReader {
             k < masks.size())
           masks[k] = std::move(mask);
         else
-          add_finding(findings(), kMaskUnmatched, place, 0, fmt::format("value {}", value));
+          builder_.report(kMaskUnmatched, place, 0, fmt::format("value {}", value));
     } catch (const Error& problem) {
-      add_finding(findings(), kMaskUnreadable, place, 0, problem.what());
+      builder_.report(kMaskUnreadable, place, 0, problem.what());
     }
     return masks;
   }
@@ -266,8 +263,8 @@ std::optional<std::string> detect_voc(const Listing& folder) {
   const auto files = xml_files(folder);
   for (std::size_t i = 0; i < std::min(files.size(), kMostLookedAt); ++i)
     if (begins_as_voc(folder.path(files[i])))
-      return fmt::format("{} with an <annotation>, such as {}",
-                         counted(std::ssize(files), "XML file"), files[i]);
+      return fmt::format("{} with an <annotation>, such as {}", counted(files.size(), "XML file"),
+                         files[i]);
   return {};
 }
 

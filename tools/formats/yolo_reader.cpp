@@ -8,7 +8,6 @@
 #include "millrace/base/errors.h"
 #include "millrace/base/files.h"
 #include "millrace/base/text.h"
-#include "millrace/tools/formats/all_formats.h"
 #include "millrace/tools/formats/faults.h"
 #include "millrace/tools/formats/files/texts.h"
 #include "millrace/tools/formats/files/yolo_data.h"
@@ -132,13 +131,12 @@ class YoloReader {
   }
 
   void read(const YoloSplit& split) {
-    auto& findings = builder_.findings();
     if (std::ranges::none_of(split.files, [&](const RelativePath& image) {
           return folder_.has_file(label_place(image));
         })) {
-      add_finding(findings, kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
-                  fmt::format("none of the {} images of split '{}' has a label file",
-                              split.files.size(), split.name));
+      builder_.report(kImageUnannotated, split.images.empty() ? split.name : split.images, 0,
+                      fmt::format("none of the {} images of split '{}' has a label file",
+                                  split.files.size(), split.name));
       return;
     }
     const auto position = builder_.split(split.name, split.images);
@@ -151,55 +149,51 @@ class YoloReader {
   }
 
   std::vector<Split> finish() && {
-    auto& findings = builder_.findings();
     for (const auto& folder : label_folders_)
       for (const auto& name : folder_.files(folder, ".txt")) {
         const auto label = joined_path(folder, name);
         if (!taken_.contains(label) && !is_list_of_names(name))
-          add_finding(findings, kLabelWithoutImage, label, 0);
+          builder_.report(kLabelWithoutImage, label);
       }
     if (data_.names.empty())
-      add_finding(findings, kNamesMissing, folder_.root().string(), 0,
-                  fmt::format("classes 0 to {}", most_));
+      builder_.report(kNamesMissing, folder_.root().string(), 0,
+                      fmt::format("classes 0 to {}", most_));
     return std::move(builder_).finish();
   }
 
  private:
   void read_image(std::size_t split, const RelativePath& image, const RelativePath& label) {
-    auto& findings = builder_.findings();
     if (!folder_.has_file(label)) {
       const auto open = builder_.add_image(split, image, {}, {image});
-      if (open) add_finding(findings, kImageUnlabelled, image, 0);
+      if (open) builder_.report(kImageUnlabelled, image);
       return;
     }
     YoloFile file;
     try {
       file = parse_yolo(read_file(folder_.path(label)), data_.keypoint_numbers);
     } catch (const Error& problem) {
-      findings.add(kFileUnreadable, {.what = problem.what()});
+      builder_.report(kFileUnreadable, "", 0, problem.what());
       return;
     }
     const auto open = builder_.add_image(split, image, {}, {label});
     if (!open) return;
-    for (const auto& [line, why] : file.faults)
-      add_finding(findings, kLabelUnreadable, label, line, why);
+    for (const auto& [line, why] : file.faults) builder_.report(kLabelUnreadable, label, line, why);
     for (const auto& one : file.labels) add(*open, one, label);
   }
 
   void add(const OpenImage& image, const YoloLabel& label, const RelativePath& file) {
-    auto& findings = builder_.findings();
     const bool is_named = !data_.names.empty();
     constexpr long long kMostUnnamed = 10'000;
     if (label.category < 0 ||
         label.category >= (is_named ? std::ssize(data_.names) : kMostUnnamed)) {
-      add_finding(findings, kClassUnknown, file, label.line,
-                  fmt::format("class {}, but {}", label.category,
-                              is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
-                                                     data_.names.size(), data_.names.size() - 1)
-                                       : "class numbers start at 0"));
+      builder_.report(kClassUnknown, file, label.line,
+                      fmt::format("class {}, but {}", label.category,
+                                  is_named ? fmt::format("{} has {} classes (0 to {})", data_.file,
+                                                         data_.names.size(), data_.names.size() - 1)
+                                           : "class numbers start at 0"));
       return;
     }
-    if (label.has_keypoints) add_finding(findings, kKeypointsDropped, file, label.line);
+    if (label.has_keypoints) builder_.report(kKeypointsDropped, file, label.line);
     const auto k = static_cast<int>(label.category);
     if (!is_named) most_ = std::max(most_, k);
     while (static_cast<int>(builder_.category_count()) <= k)
@@ -257,7 +251,7 @@ std::optional<std::string> detect_yolo(const Listing& folder) {
       sound += reads_as_labels(folder.path(label)) ? 1 : 0;
     }
   }
-  const auto files = counted(static_cast<long long>(labels), "text file");
+  const auto files = counted(labels, "text file");
   if (!yaml.empty() && labels > 0)
     return fmt::format("{} with classes, and {} beside images, such as {}", yaml[0], files, first);
   if (sound > 0) return fmt::format("{} with numbers beside images, such as {}", files, first);

@@ -1,7 +1,6 @@
 #include "millrace/tools/report/analysis_view.h"
 
 #include <string>
-#include <utility>
 
 #include "millrace/coco/analysis/analysis_json.h"
 #include "millrace/tools/report/gallery.h"

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "millrace/base/errors.h"
+#include "millrace/base/files.h"
 #include "millrace/coco/evaluation/matching.h"
 #include "millrace/tools/report/analysis_view.h"
 #include "millrace/tools/report/run_view.h"
@@ -16,6 +18,7 @@
 namespace millrace::report {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::size_t kMostPoints = 1000, kLeastPoints = 200;  // limits of the points per curve
@@ -126,6 +129,13 @@ ordered_json view_of(std::span<const RunFiles> runs, const ReportOptions& option
   return {{"runs", std::move(views)}};
 }
 
+constexpr auto kStudyFile = "study.json";
+
+/// Returns the name "VARIANT-seed-1/NAME-1" of a run folder, relative to the study's folder.
+std::string name_in_study(const fs::path& run) {
+  return (run.parent_path().filename() / run.filename()).string();
+}
+
 }  // namespace
 
 std::string verdict(const coco::Comparison& comparison, const std::string& run,
@@ -150,6 +160,24 @@ std::string verdict(const coco::Comparison& comparison, const std::string& run,
 ordered_json runs_view(std::span<const RunFiles> runs, const ReportOptions& options) {
   // Reading files uses the same threads.
   return coco::in_arena(options.threads, [&] { return view_of(runs, options); });
+}
+
+bool is_study(const fs::path& folder) { return fs::exists(folder / kStudyFile); }
+
+ordered_json study_view(const fs::path& folder) {
+  const auto file = folder / kStudyFile;
+  try {
+    const auto study = ordered_json::parse(read_file(file));
+    if (!study.contains("result"))
+      throw Error(fmt::format(
+          "{}: no result yet; `trainer study` writes it after all runs have ended", file.string()));
+    ordered_json result = study.at("result");
+    for (auto& variant : result.at("variants"))
+      for (auto& run : variant.at("folders")) run = name_in_study(run.get<std::string>());
+    return {{"study", std::move(result)}};
+  } catch (const nlohmann::json::exception& problem) {
+    throw Error(fmt::format("{}: not a study: {}", file.string(), problem.what()));
+  }
 }
 
 }  // namespace millrace::report

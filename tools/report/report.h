@@ -1,7 +1,8 @@
-// `trainer report`: compares runs in the viewer.
+// `trainer report`: runs that are compared, and studies, as the viewer's JSON.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -30,5 +31,12 @@ nlohmann::ordered_json runs_view(std::span<const RunFiles> runs, const ReportOpt
 /// Returns the conclusion of comparing two results on the same images, as plain text.
 std::string verdict(const coco::Comparison& comparison, const std::string& run,
                     const std::string& reference);
+
+/// Returns true if a folder has a study.json.
+bool is_study(const std::filesystem::path& folder);
+
+/// Returns the view of kind "study": the result in study.json, with run names relative to the
+/// study's folder. Throws Error if there is no result yet or the file cannot be read.
+nlohmann::ordered_json study_view(const std::filesystem::path& folder);
 
 }  // namespace millrace::report

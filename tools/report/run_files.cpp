@@ -201,7 +201,7 @@ RunFiles read_run_files(const fs::path& folder) {
   if (const auto& broken = run.metrics.broken_lines; !broken.empty())
     run.remarks.push_back(
         fmt::format("skipped {} of metrics.jsonl that cannot be parsed, first line {}",
-                    counted(static_cast<long long>(broken.size()), "line"), broken.front()));
+                    counted(broken.size(), "line"), broken.front()));
   find_results(run);
   read_class_scores(run);
   find_state(run);

@@ -213,7 +213,7 @@ RunPictures run_pictures(const RunScores& scores, const PictureLimits& limits) {
   std::erase(problems, "");
   if (problems.empty()) return {std::move(gallery), ""};
   return {std::move(gallery), fmt::format("{} cannot be shown, only detections in {}: {}",
-                                          counted(std::ssize(problems), "image"),
+                                          counted(problems.size(), "image"),
                                           problems.size() == 1 ? "it" : "them", problems.front())};
 }
 

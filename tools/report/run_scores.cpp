@@ -1,7 +1,5 @@
 #include "millrace/tools/report/run_scores.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -17,25 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns a value of the configuration; `other` if it does not have one of this type.
-template <class Value>
-Value value_of(const Config& config, std::string_view path, Value other) {
-  const Config* at = config.is_table() ? config.find_path(path) : nullptr;
-  const Value* value = at ? std::get_if<Value>(&at->data) : nullptr;
-  return value ? *value : other;
+std::string text_at(const RunFiles& run, std::string_view path) {
+  const auto* text = value_at<std::string>(run.config, path);
+  return text ? *text : "";
 }
 
-std::vector<std::string> class_names(const Config& config) {
-  std::vector<std::string> names;
-  for (const Config& one : value_of(config, "data.classes", Config::Array()))
-    if (const auto* name = std::get_if<std::string>(&one.data)) names.push_back(*name);
-  return names;
+std::int64_t number_at(const RunFiles& run, std::string_view path) {
+  const auto* number = value_at<std::int64_t>(run.config, path);
+  return number ? *number : 0;
 }
 
 /// Returns the limits of [callbacks.evaluate].
 coco::EvaluateOptions evaluate_options(const RunFiles& run) {
   coco::EvaluateOptions options;
-  const auto most = value_of(run.config, "callbacks.evaluate.max_detections", std::int64_t{0});
+  const auto most = number_at(run, "callbacks.evaluate.max_detections");
   if (most == 0) return options;
   if (most > 100) options.max_detections.push_back(static_cast<std::uint32_t>(most));
   options.of_largest = true;
@@ -45,7 +38,7 @@ coco::EvaluateOptions evaluate_options(const RunFiles& run) {
 }  // namespace
 
 std::int64_t evaluated_images(const RunFiles& run) {
-  return value_of(run.config, "callbacks.evaluate.images", std::int64_t{0});
+  return number_at(run, "callbacks.evaluate.images");
 }
 
 std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::Dataset> all,
@@ -63,13 +56,15 @@ std::shared_ptr<const coco::Dataset> evaluated_part(std::shared_ptr<const coco::
 }
 
 Truth find_truth(const RunFiles& run) {
-  const std::string name = value_of(run.config, "data.val", std::string());
-  const fs::path root = value_of(run.config, "data.root", std::string());
+  const std::string name = text_at(run, "data.val");
+  const fs::path root = text_at(run, "data.root");
   if (name.empty() || root.empty())
     throw Error("the configuration has no validation split (data.root, data.val)");
   DataOptions options;
   options.val = name;
-  options.classes = class_names(run.config);
+  if (const auto* classes = value_at<Config::Array>(run.config, "data.classes"))
+    for (const auto& one : *classes)
+      if (const auto* text = std::get_if<std::string>(&one.data)) options.classes.push_back(*text);
   const fs::path started_in = text_of(run.last_start(), "directory");
   options.root = (started_in / root).string();  // only `root` if it is absolute
   if (!fs::exists(options.root)) options.root = root.string();

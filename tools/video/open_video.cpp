@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include "millrace/base/own_folders.h"
+#include "millrace/base/text.h"
 
 namespace millrace {
 
@@ -15,10 +15,7 @@ bool is_video(const fs::path& file) {
   constexpr std::array<std::string_view, 13> kKnown = {".mp4",  ".m4v", ".mov",  ".avi", ".mkv",
                                                        ".webm", ".mpg", ".mpeg", ".ts",  ".mts",
                                                        ".wmv",  ".flv", ".ogv"};
-  auto extension = file.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return std::tolower(c); });
-  return std::ranges::count(kKnown, extension) > 0;
+  return std::ranges::count(kKnown, lower_case(file.extension().string())) > 0;
 }
 
 const VideoFiles& video_files() {

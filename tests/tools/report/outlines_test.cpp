@@ -1,5 +1,5 @@
 // Thumbnails and mask outlines stay within their limits.
-#include "millrace/tools/report/outlines.h"
+#include "millrace/tools/report/gallery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 
 #include "millrace/base/files.h"
 #include "millrace/tools/report/gallery.h"
-#include "millrace/tools/report/study_view.h"
+#include "millrace/tools/report/report.h"
 #include "tests/support/page_json.h"
 #include "tests/support/scratch.h"
 #include "tests/support/thrown.h"

@@ -11,7 +11,8 @@
 #include "millrace/base/base64.h"
 #include "millrace/base/errors.h"
 #include "millrace/coco/data/json.h"
-#include "millrace/tools/formats/files/png_values.h"
+#include "millrace/tools/formats/files/png_masks.h"
+#include "millrace/tools/formats/files/texts.h"
 
 namespace millrace::formats {
 namespace {
@@ -36,20 +37,22 @@ void read_points(JsonReader& json, std::vector<double>& to) {
   });
 }
 
+/// Reads a string; null leaves `to` as it is.
+void read_text(JsonReader& json, std::string& to) {
+  if (!json.take_null()) to = json.text();
+}
+
 LabelMeShape read_shape(JsonReader& json) {
   LabelMeShape shape;
   const char* at = json.at();
-  const auto text = [&](std::string& to) {
-    if (!json.take_null()) to = json.text();
-  };
   json.fields(coco::required("label", [&] { shape.label = json.text(); }),
               coco::required("points", [&] { read_points(json, shape.points); }),
-              coco::optional("shape_type", [&] { text(shape.type); }),
+              coco::optional("shape_type", [&] { read_text(json, shape.type); }),
               coco::optional("group_id",
                              [&] {
                                if (!json.take_null()) shape.group = json.integer();
                              }),
-              coco::optional("mask", [&] { text(shape.mask); }));
+              coco::optional("mask", [&] { read_text(json, shape.mask); }));
   if (shape.label.empty()) throw Wrong{at, "'label' is empty"};
   return shape;
 }
@@ -135,12 +138,7 @@ bool joins(LabelMeObject& object, LabelMeObject& part) {
 }  // namespace
 
 LabelMeFile parse_labelme(std::string text, const std::string& source) {
-  std::vector<std::size_t> ends;  // offsets of line ends
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] == '\n') ends.push_back(i);
-  const auto line_of = [&](std::size_t byte) {
-    return static_cast<int>(std::ranges::lower_bound(ends, byte) - ends.begin()) + 1;
-  };
+  const LineCounter lines(text);
   LabelMeFile file;
   const coco::JsonText document(std::move(text), source);
   std::map<std::pair<std::string, std::int64_t>, std::size_t> groups;
@@ -148,13 +146,14 @@ LabelMeFile parse_labelme(std::string text, const std::string& source) {
   std::int64_t width = 0, height = 0;
   document.read('{', [&](JsonReader& json) {
     json.tolerate([&](const coco::RecordFault& fault) {
-      file.faults.push_back({fault.index, line_of(fault.byte), fault.why});
+      file.faults.push_back(
+          {fault.index, lines.line_of(static_cast<std::ptrdiff_t>(fault.byte)), fault.why});
     });
     const auto read_object = [&] {
       const char* at = json.at();
       const auto number = index++;
       const auto shape = read_shape(json);
-      const auto line = line_of(json.offset(at));
+      const auto line = lines.line_of(static_cast<std::ptrdiff_t>(json.offset(at)));
       LabelMeObject object{.line = line, .label = shape.label};
       if (!add_shape(shape, at, object)) {
         file.without_area.push_back({number, line, shape.type});
@@ -171,10 +170,7 @@ LabelMeFile parse_labelme(std::string text, const std::string& source) {
       if (!json.take_null()) to = json.integer();
     };
     json.fields(coco::required("shapes", [&] { json.list("shapes", read_object); }),
-                coco::optional("imagePath",
-                               [&] {
-                                 if (!json.take_null()) file.image_path = json.text();
-                               }),
+                coco::optional("imagePath", [&] { read_text(json, file.image_path); }),
                 coco::optional("imageData",
                                [&] {
                                  file.has_image_data = json.next() != 'n';

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "millrace/base/errors.h"
-#include "millrace/base/text.h"
 #include "millrace/dataflow/image/image_head.h"
 
 namespace millrace::formats {
@@ -25,12 +24,6 @@ std::pair<std::uint64_t, std::uint64_t> identity(const fs::path& folder) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 RelativePath folder_of(const RelativePath& place) {
   const auto slash = place.rfind('/');
@@ -148,10 +141,10 @@ std::span<const std::string> Listing::files(const RelativePath& folder) const {
 }
 
 std::vector<std::string> Listing::files(const RelativePath& folder,
-                                        std::span<const std::string_view> extensions) const {
+                                        std::string_view extension) const {
   std::vector<std::string> names;
   for (const auto& name : files(folder))
-    if (std::ranges::count(extensions, extension_of(name)) > 0) names.push_back(name);
+    if (extension_of(name) == extension) names.push_back(name);
   return names;
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "millrace/base/text.h"
+
 namespace millrace::formats {
 
 /// A path relative to the root of a Listing, with parts separated by "/"; "" = the root.
@@ -38,12 +40,8 @@ class Listing {
   bool has_file(const RelativePath& file) const;
   /// Returns the sorted names of the files directly in a folder; empty if it does not exist.
   std::span<const std::string> files(const RelativePath& folder) const;
-  /// Returns the files with one of these lower-case extensions, such as ".txt".
-  std::vector<std::string> files(const RelativePath& folder,
-                                 std::span<const std::string_view> extensions) const;
-  std::vector<std::string> files(const RelativePath& folder, std::string_view extension) const {
-    return files(folder, std::span(&extension, 1));
-  }
+  /// Returns the files with a lower-case extension, such as ".txt".
+  std::vector<std::string> files(const RelativePath& folder, std::string_view extension) const;
   /// Returns all files with an extension, folder by folder.
   std::vector<RelativePath> all_files(std::string_view extension) const;
   /// Returns the image files below a folder.
@@ -67,7 +65,6 @@ class Listing {
 std::string extension_of(std::string_view name);
 /// Returns "A" for "b/A.JPG".
 std::string stem_of(std::string_view place);
-std::string lower_case(std::string_view text);
 
 /// Name of the only split of a folder without splits.
 inline constexpr const char* kWhole = "all";

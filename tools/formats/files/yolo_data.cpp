@@ -4,7 +4,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -18,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> kYaml = {".yaml", ".yml"};
 constexpr std::size_t kMostClasses = 100'000;
 
 std::string at(const fs::path& file, const YAML::Mark& mark) {
@@ -155,8 +153,10 @@ bool looks_like_data(const fs::path& file) {
 
 std::vector<RelativePath> yolo_yaml_files(const Listing& folder) {
   std::vector<RelativePath> found;
-  for (const auto& name : folder.files("", kYaml))
-    if (looks_like_data(folder.path(name))) found.push_back(name);
+  for (const auto& name : folder.files(""))
+    if (const auto extension = extension_of(name);
+        (extension == ".yaml" || extension == ".yml") && looks_like_data(folder.path(name)))
+      found.push_back(name);
   return found;
 }
 

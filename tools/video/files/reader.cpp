@@ -202,6 +202,7 @@ class Reader final : public VideoReader {
 }  // namespace
 
 std::unique_ptr<VideoReader> open_video_file(const std::string& file) {
+  av_log_set_level(AV_LOG_QUIET);  // errors are thrown instead
   return std::make_unique<Reader>(file);
 }
 

@@ -158,6 +158,7 @@ class Writer final : public VideoWriter {
 
 std::unique_ptr<VideoWriter> create_video_file(const std::string& file, int width, int height,
                                                VideoClock clock) {
+  av_log_set_level(AV_LOG_QUIET);  // errors are thrown instead
   return std::make_unique<Writer>(file, width, height, clock);
 }
 

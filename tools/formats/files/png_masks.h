@@ -1,11 +1,16 @@
-// Reads PNG files as masks: their stored values instead of colours.
+// Reads PNG files as masks: their stored values instead of colours, the mask of each value, and its
+// connected components.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "millrace/coco/masks/masks.h"
 #include "millrace/tools/formats/files/image_size.h"
 
 namespace millrace::formats {
@@ -27,5 +32,13 @@ struct PngValues {
 PngValues read_png_values(const std::filesystem::path& file);
 /// Parses the bytes of a PNG file. The Error does not contain a file name.
 PngValues parse_png_values(std::string_view bytes);
+
+/// Returns the mask of each value except 0; nullopt if there are more than `most` values.
+std::optional<std::map<std::uint32_t, coco::Rle>> masks_of_values(const PngValues& picture,
+                                                                  std::size_t most);
+
+/// Returns the 8-connected components of a mask, ordered by their first pixel in column-major
+/// order.
+std::vector<coco::Rle> connected_parts(const coco::Rle& mask);
 
 }  // namespace millrace::formats
