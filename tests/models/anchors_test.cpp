@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<double> kRatios = {0.5, 1, 2};
 
-TEST(CellAnchors, KeepAreaAndRatioWhenExact) {
+TEST(CellAnchors, KeepAreaAndRatioIfExact) {
   const auto cells = cell_anchors({32, 64}, kRatios, AnchorRounding::exact, 4);
   const auto sides = (cells.slice(1, 2) - cells.slice(1, 0, 2));
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
@@ -16,8 +16,8 @@ TEST(CellAnchors, KeepAreaAndRatioWhenExact) {
   EXPECT_TRUE(close(cells.slice(1, 0, 2), -cells.slice(1, 2), 0));  // centred on (0, 0)
 }
 
-TEST(CellAnchors, MatchPyFasterRcnnWhenLegacy) {
-  // The table of py-faster-rcnn's generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
+TEST(CellAnchors, MatchPyFasterRcnnIfLegacy) {
+  // The table in py-faster-rcnn's generate_anchors.py: base size 16, ratios 0.5 1 2, scale 8.
   EXPECT_TRUE(same(cell_anchors({128}, kRatios, AnchorRounding::legacy, 16),
                    boxes_of({-84, -40, 99, 55, -56, -56, 71, 71, -36, -80, 51, 95})));
 }
@@ -39,7 +39,7 @@ TEST(AnchorGrids, HaveAllSizesOnOneMap) {
   EXPECT_TRUE(same(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
 }
 
-TEST(AnchorGrids, MatchTheirLevelsAfterManySizes) {
+TEST(AnchorGrids, MatchEachLevelAfterImageSizeChanges) {
   for (const auto stride : {AnchorStride::level, AnchorStride::grid}) {
     const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};
     const AnchorGrids grids(options, /*first_stride=*/4);
