@@ -26,7 +26,7 @@ void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uin
                  fmt::format("'size' contains {}, which is not a number of pixels", sides[i]));
   }
   if (sides[0] * sides[1] > UINT32_MAX)
-    fail_value(place, fmt::format("'size' is {} x {}: too many pixels for run lengths", sides[0],
+    fail_value(place, fmt::format("'size' is {} x {}, too many pixels for run lengths", sides[0],
                                   sides[1]));
   height = static_cast<std::uint32_t>(sides[0]), width = static_cast<std::uint32_t>(sides[1]);
 }

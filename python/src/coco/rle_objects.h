@@ -27,13 +27,14 @@ void size_of(PyObject* dict, const Place& place, std::uint32_t& height, std::uin
 /// Reads a list of masks. Throws TypeError for counts given as numbers.
 std::vector<RleText> rle_texts(const nb::object& list, const char* name);
 
-/// Reads a mask whose counts are numbers. Throws ValueError if they do not fill its size.
+/// Reads a mask whose counts are numbers. Throws ValueError if they do not add up to its number of
+/// pixels.
 coco::Rle runs_of(PyObject* dict, const Place& place);
 
 /// Reads a polygon of at least 3 points. Throws ValueError or TypeError.
 coco::Polygon polygon_of(PyObject* coordinates, const Place& place);
 
-/// Returns pycocotools' dict of a mask.
+/// Returns a mask as a dict, as pycocotools does.
 nb::object rle_object(std::uint32_t height, std::uint32_t width, std::string_view counts);
 
 }  // namespace millrace::python

@@ -1,4 +1,4 @@
-// Segmentations of dicts: collected with the GIL, converted to masks without it.
+// Segmentations from Python dicts: read with the GIL, converted to masks without it.
 #pragma once
 
 #include <cstdint>
