@@ -38,7 +38,7 @@ function(millrace_add_plugin name)
             "-DROOTS=${roots}|$<JOIN:$<TARGET_PROPERTY:${name},INCLUDE_DIRECTORIES>,|>"
             -P ${MILLRACE_BUILD_ID}
     BYPRODUCTS ${own}/millrace/plugins/build_id.h
-    COMMENT "Reading which headers ${name} is compiled with"
+    COMMENT "Computing the digest of the headers of ${name}"
     VERBATIM)
   add_dependencies(${name} ${name}_build_id)
   target_include_directories(${name} BEFORE PRIVATE ${own})

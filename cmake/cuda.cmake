@@ -1,5 +1,5 @@
 # Searches for CUDA's compiler in CUDACXX, PATH and the toolkit's usual folder. Sets MILLRACE_CUDA
-# to ON if there is one whose version fits libtorch.
+# to ON if one is found whose version matches libtorch's.
 include_guard(GLOBAL)
 include(CheckLanguage)
 include(cuda_version)
@@ -23,9 +23,9 @@ if(CMAKE_CUDA_COMPILER)
   if(mismatch AND TARGET millrace::torch_cuda)
     message(FATAL_ERROR "${mismatch}")
   elseif(mismatch)  # a build for CPUs
-    message(WARNING "${mismatch} plugins/cuda is left out.")
+    message(WARNING "${mismatch} plugins/cuda is not built.")
     set(MILLRACE_CUDA OFF)
   endif()
 else()
-  message(STATUS "no CUDA compiler: plugins/cuda is left out")
+  message(STATUS "no CUDA compiler found: plugins/cuda is not built")
 endif()

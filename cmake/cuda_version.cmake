@@ -17,7 +17,7 @@ function(millrace_libtorch_cuda root result)
   set(${result} "${CMAKE_MATCH_1}" PARENT_SCOPE)
 endfunction()
 
-# Sets RESULT to an error message if nvcc VERSION does not fit the libtorch in ROOT; empty if it
+# Sets RESULT to an error message if nvcc VERSION does not match the libtorch in ROOT; empty if it
 # does.
 function(millrace_cuda_mismatch version root result)
   string(REGEX MATCH "^[0-9]+" major "${version}")
@@ -25,9 +25,9 @@ function(millrace_cuda_mismatch version root result)
   set(${result} "" PARENT_SCOPE)
   if(wanted AND major AND NOT wanted EQUAL major)
     string(CONCAT problem
-      "nvcc is of CUDA ${version}, and the libtorch in ${root} is built for CUDA ${wanted}: "
-      "plugins/cuda needs both of one major version. Pass -DCMAKE_CUDA_COMPILER=FILE for the nvcc "
-      "of a toolkit ${wanted}, or -DLIBTORCH=DIR for a libtorch for CUDA ${major}.")
+      "nvcc is from CUDA ${version}, but the libtorch in ${root} is built for CUDA ${wanted}; "
+      "plugins/cuda requires the same major version. Pass -DCMAKE_CUDA_COMPILER=FILE for the nvcc "
+      "of CUDA toolkit ${wanted}, or -DLIBTORCH=DIR for a libtorch for CUDA ${major}.")
     set(${result} "${problem}" PARENT_SCOPE)
   endif()
 endfunction()

@@ -13,7 +13,7 @@ data flow of pluggable stages feeds a trainer with callbacks. It also
 evaluates by COCO's rules, checks data sets, predicts and exports.
 
 libtorch is not in this package: install torch with pip, or set LIBTORCH
-to the folder of one.")
+to its folder.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/build)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_tree.cmake)

@@ -43,7 +43,7 @@ string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)  # or SOURCE_DATE_EPOCH
 file(WRITE ${doc}/changelog
 "${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium
 
-  * Built from the sources; what has changed is in CHANGELOG.md.
+  * Built from source; CHANGELOG.md lists the changes.
 
  -- ${CPACK_PACKAGE_CONTACT}  ${now}
 ")

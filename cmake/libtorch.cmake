@@ -8,7 +8,7 @@
 # The wheel's own TorchConfig.cmake is not used, because it requires a CUDA toolkit.
 include_guard(GLOBAL)
 
-set(LIBTORCH "" CACHE PATH "A libtorch folder with include/ and lib/; empty: look for one")
+set(LIBTORCH "" CACHE PATH "libtorch folder with include/ and lib/; empty = search for one")
 
 function(millrace_find_libtorch result)
   set(asked "${LIBTORCH}")
@@ -20,7 +20,7 @@ function(millrace_find_libtorch result)
   else()
     string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
     foreach(prefix IN LISTS CMAKE_PREFIX_PATH prefixes)
-      # The form that torch.utils.cmake_prefix_path prints.
+      # The format that torch.utils.cmake_prefix_path prints.
       string(REGEX REPLACE "/share/cmake.*$" "" root "${prefix}")
       list(APPEND candidates "${root}" "${root}/torch")
     endforeach()
@@ -34,11 +34,11 @@ function(millrace_find_libtorch result)
     endif()
   endforeach()
   if(asked)
-    message(FATAL_ERROR "LIBTORCH=${asked} is no libtorch: "
-                        "it has no lib/libtorch_cpu.so and include/ATen/ATen.h.")
+    message(FATAL_ERROR "LIBTORCH=${asked} is not a libtorch folder: "
+                        "it lacks lib/libtorch_cpu.so or include/ATen/ATen.h.")
   endif()
-  message(FATAL_ERROR "libtorch was not found: run `make setup`, "
-                      "or pass -DLIBTORCH=DIR for one of your own.")
+  message(FATAL_ERROR "libtorch not found; run `make setup`, "
+                      "or pass -DLIBTORCH=DIR to use your own.")
 endfunction()
 
 function(millrace_check_libtorch root)

@@ -73,10 +73,10 @@ function(add_flagged_sources room name)
   target_sources(millrace_${room} INTERFACE $<TARGET_OBJECTS:${target}>)
 endfunction()
 
-# add_test_program(NAME SOURCES ... LINKS ... [SLOW]) adds one program of several test files of the
-# current folder, for rooms whose linking is slow; it is compiled in unity batches, as rooms are.
-# Each TEST is a ctest entry with the label of its room, or `slow`. The target tests_ROOM builds all
-# test programs of a room.
+# add_test_program(NAME SOURCES ... LINKS ... [SLOW]) adds one program with several test files of
+# the current folder, since linking is slow; like rooms, it is compiled in unity batches. Each TEST
+# is a ctest entry with the label of its room, or `slow`. The target tests_ROOM builds all test
+# programs of a room.
 function(add_test_program name)
   cmake_parse_arguments(TEST "SLOW" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -95,7 +95,7 @@ function(add_test_program name)
   add_dependencies(tests_${room} ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${room}/" NO_PRETTY_VALUES
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-                       # Tests run in parallel.
+                       # Passive, since tests run in parallel.
                        PROPERTIES LABELS ${label} ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
@@ -107,7 +107,7 @@ function(add_unit_test name)
 endfunction()
 
 # add_cluster_test(NAME RANKS SOURCES ... LINKS ...) adds a test program that RANKS ranks run
-# together, as one ctest entry. Calls with other numbers of ranks share the program.
+# together, as one ctest entry. Calls with a different number of ranks share the program.
 function(add_cluster_test name ranks)
   cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
   get_filename_component(room ${CMAKE_CURRENT_SOURCE_DIR} NAME)

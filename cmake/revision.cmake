@@ -1,4 +1,4 @@
-# Writes a header with the git revision of the sources and its day, if its content changes:
+# Writes a header with the git revision of the sources and its date, if its content changes:
 #   cmake -DROOT=DIR -DOUT=FILE -P revision.cmake
 execute_process(COMMAND git -C "${ROOT}" describe --always --dirty --abbrev=40 --exclude=*
                 OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Detects by way of ctypes: Python without any package.
+"""Detects objects with ctypes, without any Python package.
 
 usage: predict.py LIBRARY MODEL IMAGE...    LIBRARY: .../lib/libmillrace_predict.so
 
-Prints each image's objects, one a line: class, score, box and how many pixels the mask has.
+Prints each image's objects, one per line: class, score, box and number of mask pixels.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ Handle = ctypes.c_void_p
 
 
 class Object(ctypes.Structure):
-    """millrace_object of millrace_predict.h."""
+    """millrace_object in millrace_predict.h."""
 
     _fields_ = [("x1", ctypes.c_float), ("y1", ctypes.c_float), ("x2", ctypes.c_float),
                 ("y2", ctypes.c_float), ("score", ctypes.c_float), ("label", ctypes.c_int32),
@@ -37,7 +37,7 @@ class Predictor:
             raise RuntimeError(self._calls.millrace_predict_error().decode())
 
     def detect(self, image: str) -> Iterator[str]:
-        """A line about each object in an image file."""
+        """Yields one line per object in an image file."""
         result, found = Handle(), Object()
         self._check(self._calls.millrace_predict_file(self._model, image.encode(),
                                                       ctypes.byref(result)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads training batches from a Millrace data server (`trainer serve CONFIG`), with nothing of
-Millrace: pyzmq, msgpack and numpy; as PyTorch tensors where torch is installed, checked where
-xxhash is. The format is docs/serving.md.
+"""Reads training batches from a Millrace data server (`trainer serve CONFIG`) without Millrace:
+with pyzmq, msgpack and numpy. Converts them to PyTorch tensors if torch is installed, and verifies
+checksums if xxhash is installed. docs/serving.md describes the format.
 
     trainer serve configs/maskrcnn.toml &
     python examples/read_batches.py tcp://127.0.0.1:5555 --batches 5
@@ -24,7 +24,7 @@ VERSION = 2
 
 
 class Refused(Exception):
-    """The server has nothing for us, and says why."""
+    """The server refused the request, with a reason."""
 
 
 def encode(**message):
@@ -36,7 +36,7 @@ def encode(**message):
 def decode(frame):
     name, version, checksum, *body = msgpack.unpackb(frame)
     if name != "millrace" or version != VERSION:
-        raise Refused(f"protocol version of the server is {version}, of this script {VERSION}")
+        raise Refused(f"the server has protocol version {version}, this script {VERSION}")
     if xxhash and checksum is not None and xxhash.xxh3_64_intdigest(body[0]) != checksum:
         raise ValueError("corrupt message: wrong checksum")
     return msgpack.unpackb(body[0], strict_map_key=False)
@@ -47,8 +47,9 @@ def rows(data, dtype, *shape):
 
 
 def unpack_image(image):
-    """Boxes x1 y1 x2 y2 in pixels of the batch; shapes: a list of polygons (x0 y0 x1 y1 ...), or
-    {"size": [h, w], "counts": run lengths, column by column, as COCO's}, or None."""
+    """Returns an image's fields: boxes x1 y1 x2 y2 in pixels of the batch; for each object, a list
+    of polygons (x0 y0 x1 y1 ...), {"size": [h, w], "counts": run lengths, column by column, as in
+    COCO}, or None."""
     def shape(of):
         if of is None:
             return None
@@ -64,9 +65,9 @@ def unpack_image(image):
 
 
 class Batches:
-    """Batch 0, 1, 2, ... of a stream, for ever. The same seed, share and start give the same
-    batches from any server of the same data, so a server that comes back, or another one at its
-    address, goes on where it ended."""
+    """Iterates over batches 0, 1, 2, ... of a stream, without end. The same seed, share and start
+    result in the same batches from any server with the same data, so a restarted server, or a
+    different server at the same address, continues the stream."""
 
     def __init__(self, endpoint, seed=1, rank=0, ranks=1, start=None, ahead=4, facts=None,
                  silent_s=5.0, keys=None):
@@ -75,7 +76,7 @@ class Batches:
         self.hello = dict(type="hello", consumer=os.urandom(8).hex(), seed=seed, rank=rank,
                           ranks=ranks,
                           start=start or {"next": 0, "pending": []}, facts=facts or {}, held=[])
-        self.facts, self.epoch_size = {}, None  # the server's
+        self.facts, self.epoch_size = {}, None  # reported by the server
         self.next, self.asked, self.ready, self.socket = 0, set(), {}, None
         self.connect()
 
@@ -102,7 +103,7 @@ class Batches:
             self.socket.send(encode(type="ask", numbers=wanted, shared_with=0))
 
     def receive(self):
-        """Takes a message, or says that we are still here."""
+        """Handles one message; without one, sends a ping or reconnects."""
         if not self.socket.poll(500):
             now = time.monotonic()
             if now - self.heard > self.silent_s:
@@ -119,7 +120,7 @@ class Batches:
         if kind == "welcome":
             self.facts, self.epoch_size = message["facts"], message["epoch_size"]
             self.ask()
-        elif kind == "stranger":  # the server has been started anew
+        elif kind == "stranger":  # the server was restarted
             self.say_hello()
         elif kind == "refusal":
             raise Refused(message["why"])
@@ -133,7 +134,7 @@ class Batches:
         return self
 
     def __next__(self):
-        """(batch, cursor): `start=cursor` gives the batches that follow."""
+        """Returns (batch, cursor); `start=cursor` continues after this batch."""
         while self.next not in self.ready:
             self.receive()
         message, pixels = self.ready.pop(self.next)
@@ -152,7 +153,7 @@ class Batches:
 
 
 def to_torch(batch):
-    """(N, 3, H, W) bytes, and what torchvision's detectors call targets."""
+    """Returns the images (N, 3, H, W), bytes, and targets for torchvision's detectors."""
     import torch
     images = torch.from_numpy(batch["images"].copy()).permute(0, 3, 1, 2)
     return images, [{"boxes": torch.from_numpy(o["boxes"].copy()),

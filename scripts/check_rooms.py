@@ -95,7 +95,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]((?:millrace|python)/[^">]+/[^">/]+
 
 
 def reachable() -> dict:
-    """Returns the folders that each folder may include, with itself."""
+    """Returns the folders that each folder may include, including itself."""
     below = {}
     for folder, dependencies in FOLDERS.items():
         late = [one for one in dependencies if one not in below]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the viewer in tools/report: each module's syntax (if node is installed), that its imports
-exist and are used, and the width of lines in the style sheet; and that no C++ code writes HTML.
+exist and are used, and line lengths in the style sheet; and that no C++ code writes HTML.
 
 usage: check_viewer.py [ROOT]    the root of a checkout (default: this one)
 """
@@ -14,7 +14,7 @@ import sys
 COLUMNS = 110  # of the style sheet; clang-format limits the modules to 100
 IMPORT = re.compile(r'^import \{([^}]+)\} from "[./a-z]*/([a-z]+)\.js";$', re.M)
 EXPORT = re.compile(r"^export (?:function|class|const) (\w+)", re.M)
-# Elements of a page's markup; <b> and similar ones also occur in usage texts and doc comments.
+# HTML elements; <b> etc. also occur in usage texts and doc comments.
 MARKUP = re.compile(r"</?(?:html|body|div|span|p|td|th|tr|table|svg|script|style|section|button)\b"
                     r"[^>]*>|innerHTML")
 

@@ -3,7 +3,7 @@
 
 Writes include/, lib/ and licenses/ to TARGET_DIR. All shared libraries are placed side by side in
 lib/, because libtorch searches there ($ORIGIN). Only torch's own headers and those of NCCL are
-kept: the wheel also contains fmt, pybind11 and protobuf, which would shadow those of the system.
+kept: the wheel also contains fmt, pybind11 and protobuf, which would shadow the system's.
 The CUDA part of torch is kept if the CUDA wheels are present.
 """
 

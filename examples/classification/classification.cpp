@@ -36,8 +36,7 @@ struct LabelledBatch {
   std::vector<int> labels;           // [N]
 };
 
-/// Returns the pictures of all classes. Labels are the positions of the class folders sorted by
-/// name.
+/// Returns the images of all classes. Labels are the indices of the class folders, sorted by name.
 SourcePtr<Picture> pictures_in(const fs::path& folder) {
   std::vector<fs::path> classes;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -52,7 +51,7 @@ SourcePtr<Picture> pictures_in(const fs::path& folder) {
 }
 
 Picture decode(Picture picture) {
-  // An exception for a file that is not an image makes the flow skip and count it.
+  // Throws if the file is not an image; the flow then skips and counts it.
   picture.image = decode_rgb(read_image_file(picture.path), picture.path);
   return picture;
 }

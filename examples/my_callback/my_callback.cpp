@@ -22,7 +22,7 @@ struct AnnounceOptions {
 
   void describe(Options& o) {
     o.add("metric", metric, "metric to watch, named as in metrics.jsonl");
-    o.add("file", file, "file to append lines to, relative to the run's folder");
+    o.add("file", file, "file to append lines to, relative to the run folder");
     o.add("at_least", at_least, "minimum value to announce");
   }
 };
@@ -45,7 +45,7 @@ class AnnounceBest final : public Callback, public ReadsMetrics, public SavesSta
   std::vector<std::string> watches() const override { return {options_.metric}; }
 
   /// Called at every step boundary with the metrics that callbacks have published; `of` is the
-  /// moment that they describe.
+  /// point in training that they describe.
   void on_scalars(const TrainState&, const Moment& of, const Scalars& scalars) override {
     for (const auto& [name, value] : scalars) {
       if (name != options_.metric || value < options_.at_least) continue;

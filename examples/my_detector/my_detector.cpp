@@ -72,13 +72,14 @@ struct Targets {
   at::Tensor image, place, boxes;
 };
 
-/// Returns the cell of each box centre along one axis, [F] int64 in [0, cells), from the sides [F].
+/// Returns the cell of each box centre along one axis, [F] int64 in [0, cells), from the boxes'
+/// lower and upper coordinates [F].
 at::Tensor cells_of(const at::Tensor& low, const at::Tensor& high, std::int64_t cells) {
   return ((low + high) / (2 * kStride)).to(at::kLong).clamp(0, cells - 1);
 }
 
-/// Returns Gaussians along one axis around the objects' centres, [F, cells], with deviations
-/// proportional to the objects' widths [F].
+/// Returns Gaussians along one axis around the objects' centres, [F, cells], with standard
+/// deviations proportional to the objects' sizes along the axis [F].
 at::Tensor bells(const at::Tensor& centre, const at::Tensor& width, std::int64_t cells) {
   const auto deviation = (width / (9 * kStride)).clamp_min(0.5).unsqueeze(1);
   const auto away = (at::arange(cells, width.options()) - centre.unsqueeze(1)).abs();
@@ -110,8 +111,8 @@ Targets targets_of(const std::vector<Truth>& truths, std::int64_t classes, std::
   return targets;
 }
 
-/// Returns boxes [F, 4] in pixels from the distances [F, 4] to the left, upper, right and lower
-/// side, given as logarithms of strides.
+/// Returns boxes [F, 4] in pixels from cells [F] and the distances [F, 4] to the left, top, right
+/// and bottom edges, given as logarithms in units of strides.
 at::Tensor boxes_at(const at::Tensor& place, const at::Tensor& distances, std::int64_t width) {
   const auto x = (place.remainder(width).to(at::kFloat) + 0.5) * kStride;
   const auto y = (place.div(width, "floor").to(at::kFloat) + 0.5) * kStride;
@@ -131,16 +132,15 @@ class Centers final : public PyramidDetector {
         centers_(root() / "centers", options, classes_,
                  -std::log((1 - options.prior_prob) / options.prior_prob)),
         sides_(root() / "sides", options, 4, /*bias=*/1) {
-    // Each row of the last layer is a class. Weights for other classes, or in another order, are
-    // matched by class name.
+    // Each row of the last layer is a class. Weights for different classes, or classes in a
+    // different order, are matched by class name.
     (root() / "centers").set_classes("1", {.values = 1});
   }
 
   bool gives_masks() const override { return false; }
 
  private:
-  /// Returns losses as sums over the objects. The trainer divides them and optimizes the sum of
-  /// all.
+  /// Returns losses as sums over the objects. The trainer divides them and minimises their sum.
   LossSums head_losses(const Features& features, const std::vector<Truth>& truths,
                        const StepInfo&) override {
     const auto& map = features.maps.front();

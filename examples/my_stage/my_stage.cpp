@@ -42,7 +42,7 @@ struct Cutout {
     o.add("max_side", max_side,
           "maximum side of a square, as a fraction of the image's shorter side",
           {.min = 0, .max = 1});
-    o.add("fill", fill, "grey level of the squares", {.min = 0, .max = 255, .unit = "levels"});
+    o.add("fill", fill, "grey value of the squares", {.min = 0, .max = 255, .unit = "levels"});
   }
 };
 

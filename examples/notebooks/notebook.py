@@ -1,4 +1,4 @@
-"""What the notebooks share: the sample data set, and the program `trainer`."""
+"""Shared by the notebooks: the sample data set and the program `trainer`."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ ROOT = Path(__file__).resolve().parents[2]  # of the checkout
 
 
 def sample(folder: str = "data/sample", train: int = 256, val: int = 128) -> Path:
-    """The folder of the sample data set, which is made where it is missing."""
+    """Returns the folder of the sample data set; generates the data set if it is missing."""
     if not Path(folder).exists():
         make_sample(folder, train=train, val=val)
     return Path(folder)
 
 
 def trainer(*arguments: object) -> str:
-    """Runs `trainer` and returns what it prints. RuntimeError with the end of its log where it
-    fails."""
+    """Runs `trainer` and returns its standard output. Raises RuntimeError with the end of its log
+    if it fails."""
     program = os.environ.get("MILLRACE_TRAINER") or shutil.which("trainer")
     program = program or next(map(str, sorted(ROOT.glob("build/*/bin/trainer"))), None)
     if program is None:

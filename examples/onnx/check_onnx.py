@@ -1,4 +1,4 @@
-"""Does onnxruntime give the answers of a model's certificate? `python check_onnx.py model.onnx`"""
+"""Checks that onnxruntime reproduces a model's certificate: `python check_onnx.py model.onnx`"""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import onnxruntime  # type: ignore[import-not-found, import-untyped, unused-igno
 
 
 def tensors(file: pathlib.Path) -> dict[str, Any]:
-    """The arrays of a .safetensors file."""
+    """Returns the arrays of a .safetensors file by name."""
     raw = file.read_bytes()
     start = 8 + int.from_bytes(raw[:8], "little")
     types = {"U8": np.uint8, "I64": np.int64, "F32": np.float32}
@@ -25,11 +25,12 @@ def tensors(file: pathlib.Path) -> dict[str, Any]:
 
 
 def cells(low: Any, high: Any, pixels: int, size: int, paste: str) -> Any:
-    """How much each of a mask's cells counts for each pixel of an axis, (pixels, size)."""
+    """Returns the interpolation weight of each mask cell for each pixel along one axis,
+    (pixels, size)."""
     at = np.arange(pixels, dtype=np.float32)
-    if paste == "grid":  # detectron2: the mask over the box, bilinear, zero around it
+    if paste == "grid":  # detectron2: bilinear over the box, zero outside
         place = (at + np.float32(0.5) - low) / max(high - low, np.float32(1e-30)) * size - 0.5
-    else:  # torchvision: a frame of one cell, and a box of whole pixels
+    else:  # torchvision: the mask padded by one cell, the box rounded to whole pixels
         half = (high - low) / 2 * np.float32((size + 2) / size)
         begin, end = np.trunc((low + high) / 2 - half), np.trunc((low + high) / 2 + half)
         step = np.float32((size + 2) / max(end - begin + 1, 1))
@@ -39,7 +40,8 @@ def cells(low: Any, high: Any, pixels: int, size: int, paste: str) -> Any:
 
 
 def pasted(mask: Any, box: Any, own: Any, shape: Any, paste: str) -> Any:
-    """Probabilities over a box (M, M) as a bitmap over `shape`, zero beyond the `own` image."""
+    """Returns a mask (M, M) of probabilities, pasted into its box, as a bitmap of `shape`; zero
+    outside the image of size `own`."""
     rows = cells(box[1], box[3], shape[0], len(mask), paste)
     columns = cells(box[0], box[2], shape[1], len(mask), paste)
     whole = rows @ mask @ columns.T
@@ -48,7 +50,8 @@ def pasted(mask: Any, box: Any, own: Any, shape: Any, paste: str) -> Any:
 
 
 def partners(got: Any, known: Any, scores: float) -> Any:
-    """Which object of `got` each of `known` is: in order, but for scores that are nearly equal."""
+    """Returns the index in `got` of each object in `known`, or None if one is missing; objects with
+    nearly equal scores may be in a different order."""
     free = np.ones(len(got["scores"]), bool)
     index = []
     for box, score, label in zip(known["boxes"], known["scores"], known["labels"]):
@@ -62,7 +65,7 @@ def partners(got: Any, known: Any, scores: float) -> Any:
 
 
 def differences(got: Any, known: Any, given: Any, certificate: Any) -> Any:
-    """The largest differences of boxes, scores and masks; None: other objects."""
+    """Returns the largest differences of boxes, scores and masks; None if the objects differ."""
     if len(got["scores"]) != len(known["scores"]):
         return None
     if "counts" in got and not np.array_equal(got["counts"], known["counts"]):
@@ -90,12 +93,12 @@ def differences(got: Any, known: Any, given: Any, certificate: Any) -> Any:
 
 
 def shown(text: str) -> str:
-    """For a terminal: control characters are escaped."""
+    """Escapes control characters for a terminal."""
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def check(model: pathlib.Path) -> bool:
-    """Prints the largest differences of each case."""
+    """Prints the largest differences of each case; returns True if all are allowed."""
     stem = model.with_suffix("")
     certificate = json.loads(pathlib.Path(f"{stem}.certificate.json").read_text())
     for name, digest in {**certificate["files"], **certificate["tensors"]}.items():

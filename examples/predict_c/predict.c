@@ -1,4 +1,4 @@
-/* predict_c MODEL IMAGE: what is in an image, one object a line. */
+/* predict_c MODEL IMAGE: prints the objects in an image, one per line. */
 #include <millrace_predict.h>
 #include <stdio.h>
 
@@ -7,7 +7,8 @@ int main(int argc, char** argv) {
   millrace_result* result = NULL;
   if (argc != 3 || millrace_predict_open(argv[1], NULL, &predictor) != MILLRACE_OK ||
       millrace_predict_file(predictor, argv[2], &result) != MILLRACE_OK) {
-    fprintf(stderr, "predict_c: %s\n", argc == 3 ? millrace_predict_error() : "MODEL IMAGE");
+    fprintf(stderr, "predict_c: %s\n",
+            argc == 3 ? millrace_predict_error() : "usage: predict_c MODEL IMAGE");
     return 1;
   }
   millrace_object found;

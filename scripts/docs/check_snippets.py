@@ -3,7 +3,7 @@
 
 usage: check_snippets.py TRAINER [ROOT]
 
-TOML must parse, and `trainer config` must accept it; a part of a file inherits a recipe, or the
+TOML must parse, and `trainer config` must accept it; a partial file inherits a recipe, or the
 file that a comment names (pages.py). In each line and code span that calls `trainer`, the command,
 its options and the keys of --set must exist. So must targets of make, scripts, and options named
 in code spans. Python and shell must parse, and docs/index.md must list every page of docs/.
@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pages import IN_CODE, LINK, ROOT, Snippet, prose, snippets, tracked
 from reference import commands_of, registry_of
 
-# Pages that mention options and files of the past.
+# Pages that mention former options and files.
 HISTORY = ("CHANGELOG.md", "docs/decisions/")
 # Pages that mention options and files of other code bases, or of older versions.
 FOREIGN = ("docs/migrating.md", "docs/install.md")

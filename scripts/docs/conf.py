@@ -12,8 +12,8 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_permalinks = True
-# For excerpts in search results, the browser would have to read other files, which it refuses if
-# the page was opened from a file.
+# For excerpts in search results, the browser would have to read other files, which it does not
+# allow for pages opened from disk.
 html_show_search_summary = False
 html_static_path = ["_static"]
 html_css_files = ["millrace.css"]

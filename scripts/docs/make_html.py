@@ -4,7 +4,7 @@
 usage: make_html.py [OUT]
 
 The reference is made from schema/reference.json, which a test compares with the program. Every
-warning is an error. The pages can be opened as files and load nothing from a network.
+warning is an error. The pages can be opened from disk and load nothing from a network.
 """
 
 import json

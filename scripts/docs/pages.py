@@ -37,7 +37,7 @@ class Snippet:
     line: int
     language: str  # "" for an indented block
     text: str
-    how: str = ""  # the kind of check in its comment
+    how: str = ""  # the type of check in its comment
     rest: str = ""
     part: str = ""  # the heading of level 2 above it
 

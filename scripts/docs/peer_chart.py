@@ -3,7 +3,7 @@
 
     scripts/docs/peer_chart.py [--check]
 
-Each bar is how many times as fast as a peer Millrace was in one measurement. --check writes
+Each bar shows Millrace's speed as a multiple of a peer's in one measurement. --check writes
 nothing; its exit code is 1 if the picture is not up to date.
 """
 import json
@@ -14,7 +14,7 @@ from html import escape
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TABLES, PICTURE = "docs/benchmarks.json", "docs/pictures/peers.svg"
-# What was measured, the table, its column, the peer's row, whether more is better.
+# Label, table, column, the peer's row, and whether higher is better.
 BARS = [
     ("Mask R-CNN R50-FPN, training step", "maskrcnn-step", "s", "torchvision", False),
     ("Mask R-CNN R50-FPN, detection with masks", "maskrcnn-detection", "s", "torchvision", False),
@@ -34,7 +34,7 @@ def value(table, row, column):
 
 
 def speed_ups(tables):
-    """(what was measured, times as fast, the peer's name) for each bar."""
+    """Yields each bar's label, Millrace's speed relative to the peer's, and the peer's name."""
     for label, name, column, peer, more_is_better in BARS:
         table = tables[name]
         ours = value(table, table["rows"][0][0], column)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The reference: the output of `trainer list --json` and --help as Markdown pages.
+"""Makes the reference: the output of `trainer list --json` and --help as Markdown pages.
 
 usage: reference.py TRAINER
 
@@ -16,7 +16,7 @@ from typing import Any
 
 # Plug-ins that are built with the trainer.
 PLUGINS = ("rtdetr.so", "yolox.so")
-# For each kind of component: the title of its page, and how a configuration declares one.
+# For each type of component: the title of its page, and how a configuration declares one.
 KINDS = {
     "stages": ("Stages", '[[data.stages]]\ntype = "{name}"'),
     "sources": ("Sources", '[[data.sources]]\ntype = "{name}"'),

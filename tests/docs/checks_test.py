@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The check of snippets reports errors of pages with their place; the committed reference matches
-the program.
+"""The snippet check reports errors in pages with their locations, and the committed reference
+matches the program.
 
 usage: checks_test.py TRAINER
 """
@@ -17,7 +17,8 @@ TRAINER = sys.argv.pop(1)
 
 class Checks(unittest.TestCase):
     def check(self, *pages: str, index: str = "") -> str:
-        """Returns the report on docs/0.md, docs/1.md ... and docs/index.md (none if empty)."""
+        """Returns the report for docs/0.md, docs/1.md ... and docs/index.md, if `index` is not
+        empty."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             subprocess.run(["git", "init", "-q", folder], check=True)
@@ -42,7 +43,7 @@ class Checks(unittest.TestCase):
             "    trainer run configs/maskrcnn.toml --set data.flip=0.1 --resume | less --quit\n\n"
             "<!-- check: no: a file of another program -->\n```toml\nunknown = 1\n```\n"))
 
-    def test_reports_errors_with_their_place(self) -> None:
+    def test_reports_error_locations(self) -> None:
         wrong = (
             ("```toml\n[data]\nflop = 0.25\n```\n", 3, "'flop'"),
             ("```toml\nflip = \n```\n", 3, "Invalid value"),

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The C++ of the Markdown pages as one source file.
+"""Collects the C++ snippets of the Markdown pages in one source file.
 
 usage: cpp_snippets.py ROOT OUT.cpp WHOLE.cpp
 
 Snippets that are whole files are written to WHOLE.cpp as printed. Each other snippet is put into a
-namespace of its own after `using namespace millrace`, the files of a tutorial into one. Comments
-before snippets specify what else they need (scripts/docs/pages.py).
+namespace of its own after `using namespace millrace`; all files of a tutorial share one namespace.
+Comments before snippets specify what else they need (scripts/docs/pages.py).
 tests/install/header_examples.py checks the public headers in docs/plugins.md.
 """
 
@@ -19,7 +19,7 @@ from pages import snippets, tracked  # noqa: E402
 
 INCLUDE = re.compile(r"^#(?:include|pragma) .*\n", re.MULTILINE)
 pages = tracked(root, "*.md")
-files: dict[tuple[str, str], str] = {}  # text of a tutorial's files, by page and part
+files: dict[tuple[str, str], str] = {}  # contents of each tutorial's files, by page and part
 bodies = []
 includes: list[str] = []
 whole_files = ""
@@ -43,7 +43,7 @@ for page in pages:
         elif snippet.how in ("", "after"):
             bodies.append(f"{before if snippet.how else ''}{line}{text}")
         else:
-            sys.exit(f"{snippet.place}: '{snippet.how}' is not a check of C++")
+            sys.exit(f"{snippet.place}: '{snippet.how}' is not a check for C++")
 
 whole = "".join(f"#include {one}\n" for one in dict.fromkeys(includes))
 for number, body in enumerate([*bodies, *files.values()]):

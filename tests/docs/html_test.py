@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The HTML of the pages: made without warnings, searchable when opened from a file, and complete
-without a network.
+"""The HTML pages are made without warnings, searchable when opened from disk, and complete without
+a network.
 """
 
 import pathlib
@@ -39,7 +39,7 @@ class Html(unittest.TestCase):
         cls.folder.cleanup()
 
     def browse(self, page: str) -> tuple[str, str]:
-        """Returns the page after its scripts have run, and the console's messages."""
+        """Returns the page after its scripts have run, and the console messages."""
         if not BROWSER:
             self.skipTest("Chromium not found")
         ended = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu",

@@ -4,8 +4,8 @@
 usage: tutorials_test.py BUILD NAME    follows a part of docs/tutorials.md with BUILD installed
 
 Writes and changes the files and runs the commands with bash, in the order of the page. Commands
-must print the output that the page shows, except numbers. The tutorial on losses continues the one
-on detectors and is followed after it.
+must print the output that the page shows, except numbers. The loss tutorial continues the detector
+tutorial and is followed after it.
 """
 
 import os
@@ -24,20 +24,21 @@ NUMBER = re.compile(r"[+-]?\d+(?:[.,:]\d+)*")
 
 
 def changed(text: str, snippet: Snippet) -> str:
-    """Returns a file with the changes of a diff, whose parts are found by their lines."""
+    """Returns the file's text after applying a diff; each hunk is located by its lines."""
     for part in re.split(r"^@@.*\n", snippet.text, flags=re.MULTILINE):
         lines = part.splitlines(keepends=True)
         old = "".join(line[1:] or "\n" for line in lines if line[0] != "+")
         new = "".join(line[1:] or "\n" for line in lines if line[0] != "-")
         if text.count(old) != 1:
-            sys.exit(f"{snippet.place}: {snippet.rest} contains {text.count(old)} times\n{old}")
+            sys.exit(f"{snippet.place}: {snippet.rest} contains these lines "
+                     f"{text.count(old)} times, expected once:\n{old}")
         text = text.replace(old, new)
     return text
 
 
 def check_output(snippet: Snippet, output: str) -> None:
-    """Checks that the output contains the snippet's lines in order, with any numbers, and any text
-    in place of `...`."""
+    """Checks that the output contains the snippet's lines in order; numbers may differ, and `...`
+    stands for any text."""
     printed = iter(NUMBER.sub("#", output).splitlines())
     for line in snippet.text.splitlines():
         wanted = ".*".join(map(re.escape, NUMBER.sub("#", line).strip().split("...")))
@@ -51,7 +52,7 @@ def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None
     found = [snippet for snippet in snippets(ROOT, pathlib.Path("docs/tutorials.md"))
              if snippet.part == f"A {name} of your own"]
     if not found:
-        sys.exit(f"docs/tutorials.md has no part 'A {name} of your own'")
+        sys.exit(f"docs/tutorials.md has no section 'A {name} of your own'")
     for snippet in found:
         file = folder / snippet.rest
         if snippet.how == "file":
@@ -67,7 +68,7 @@ def follow(name: str, folder: pathlib.Path, environment: dict[str, str]) -> None
                                    timeout=3000)
             output = ended.stdout
             if ended.returncode != (2 if snippet.how == "fails" else 0):
-                sys.exit(f"{snippet.place}: exit code {ended.returncode} of\n{snippet.text}"
+                sys.exit(f"{snippet.place}: exit code {ended.returncode} from\n{snippet.text}"
                          f"{output}")
             print(output, flush=True)
 

@@ -1,4 +1,4 @@
-// The example that feeds a classifier: the engine's guarantees hold for its message types.
+// The example that feeds a classifier. The engine's guarantees also hold for its message types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 using Lines = std::vector<std::string>;
 
-/// Three classes of 8, 16 and 24 pictures, each with its own grey level: 10, 11, ...
+/// Three classes with 8, 16 and 24 images; each image has its own grey value: 10, 11, ...
 class Classification : public ::testing::Test {
  protected:
   Classification() {
@@ -36,7 +36,7 @@ class Classification : public ::testing::Test {
     }
   }
 
-  /// Returns the lines that the program prints; the last line is its exit status.
+  /// Returns the lines that the program prints, followed by its exit status as a last line.
   Lines run(int batches, int threads, int from = 0) const {
     const auto command = std::string(CLASSIFICATION) + " " + folder_.string() + " " +
                          std::to_string(batches) + " " + std::to_string(threads) + " " +
@@ -57,7 +57,7 @@ class Classification : public ::testing::Test {
   fs::path folder_ = scratch_.path();
 };
 
-TEST_F(Classification, MatchesForAnyThreadCount) {
+TEST_F(Classification, DoesNotDependOnThreadCount) {
   const auto expected = run(20, 1);
   ASSERT_EQ(expected.size(), 21U);
   EXPECT_EQ(expected.back(), "0");

@@ -1,5 +1,5 @@
-// Annotation files: a text is a data set or an Error, with the same result when read in order or in
-// pieces.
+// Annotation files: any text is read as a data set or rejected with an Error, and reading it in
+// pieces returns the same data set as reading it in order.
 #include <tbb/task_arena.h>
 
 #include "millrace/base/errors.h"

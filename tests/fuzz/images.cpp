@@ -1,4 +1,5 @@
-// Image files other than JPEG: any bytes fill the allocated buffer exactly once or give an error.
+// Image files other than JPEG: any bytes either fill the allocated buffer exactly once or are
+// rejected with an error.
 #include <stdexcept>
 #include <vector>
 

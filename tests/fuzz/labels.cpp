@@ -1,5 +1,5 @@
-// Labels of other tools and PNG masks: any text is read or rejected with an Error, and accepted
-// data is valid. The first byte selects the parser.
+// Label files of other tools, and PNG masks: any input is read or rejected with an Error, and
+// accepted data is valid. The first byte selects the parser.
 #include <cmath>
 
 #include "millrace/base/base64.h"

@@ -1,5 +1,5 @@
-// Shared by all fuzz targets: the entry point, assertions, numbers from the input, and texts as
-// files.
+// Shared by all fuzz targets: the entry point, assertions, values taken from the input, and
+// in-memory files.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@
 
 namespace millrace::fuzz {
 
-/// Takes values from the front of an input; zeros once it is used up.
+/// Takes values from the front of an input; returns zeros once the input is used up.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : bytes_(data, size) {}
@@ -49,10 +49,10 @@ class Input {
   std::span<const std::uint8_t> bytes_;
 };
 
-/// The fuzz target: throws for no input and checks its assertions.
+/// The fuzz target: checks its assertions, and must not throw for any input.
 void check(Input input);
 
-/// A text as a file in memory, for functions that read files.
+/// An in-memory file with the given text, for functions that read files.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view text = "") : fd_(::memfd_create("fuzz", MFD_CLOEXEC)) {

@@ -1,5 +1,5 @@
-// Messages of data servers: bytes are a message or a DataError, and a decoded message encodes to
-// the same bytes. The same holds for the batches in them, whatever their pixels.
+// Messages from data servers: any bytes are decoded or rejected with a DataError, and encoding and
+// decoding a message, or a batch in it, again does not change it.
 #include "millrace/dataflow/serving/messages.h"
 #include "millrace/base/digest.h"
 #include "millrace/base/errors.h"

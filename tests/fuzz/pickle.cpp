@@ -1,4 +1,5 @@
-// Pickles: any bytes are a tree or an Error; each tensor in it is a view within its storage.
+// Pickles: any bytes are decoded to a tree or rejected with an Error; each tensor in the tree is a
+// view within its storage.
 #include "millrace/models/weights/pickle.h"
 
 #include "millrace/base/errors.h"
@@ -8,7 +9,7 @@
 namespace millrace::fuzz {
 namespace {
 
-/// Computes the position of the last value like torch, in 128 bits.
+/// Computes the offset of the last value as torch does, but with 128 bits.
 void expect_view_within_storage(const PickledTensor& tensor) {
   MILLRACE_LAW(tensor.strides.size() == tensor.shape.size());
   MILLRACE_LAW(tensor.storage.count >= 0 && tensor.offset >= 0);

@@ -1,5 +1,5 @@
-// Polygons with any coordinates: they give a canonical mask of the image's size, from any starting
-// point and in both directions.
+// Polygons with any coordinates become a canonical mask of the image's size, which does not depend
+// on their order and starting points.
 #include <algorithm>
 
 #include "millrace/coco/masks/masks.h"
@@ -11,7 +11,7 @@ namespace {
 using coco::Polygon;
 using coco::Rle;
 
-/// Returns hundredths near the image, or arbitrary bits.
+/// Returns a multiple of 0.01 near the image, or a double with arbitrary bits.
 double coordinate(Input& input, bool near) {
   return near ? input.take<std::int16_t>() / 100. : input.take<double>();
 }

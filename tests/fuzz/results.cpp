@@ -1,4 +1,5 @@
-// Results files: a text is detections or an Error, and written detections read back equal.
+// Results files: any text is read as detections or rejected with an Error, and detections that were
+// written and read back are written as the same bytes.
 #include <tbb/task_arena.h>
 
 #include "millrace/base/errors.h"
@@ -10,7 +11,7 @@ namespace millrace::fuzz {
 
 void check(Input input) try {
   static tbb::task_arena one_thread(1);
-  // In memory, since elsewhere the bytes are flushed to the disk.
+  // In memory, since elsewhere the file would be flushed to disk.
   static const auto written =
       std::filesystem::path("/dev/shm") / ("millrace-fuzz-" + std::to_string(::getpid()));
   const MemoryFile file(input.rest());

@@ -1,4 +1,5 @@
-// Run lengths: a text is a mask or an Error, and operations on run lengths equal those on bitmaps.
+// Run lengths: any text is decoded to a mask or rejected with an Error, and operations on run
+// lengths match those on bitmaps.
 #include "millrace/base/errors.h"
 #include "millrace/coco/masks/masks.h"
 #include "tests/fuzz/laws.h"
@@ -15,7 +16,7 @@ Bitmap bitmap_of(const Rle& mask) {
   return bitmap;
 }
 
-/// Returns the canonical run lengths of a mask, made from its bitmap.
+/// Returns the canonical run lengths of a bitmap with the height and width of `size`.
 Rle canonical(const Bitmap& bitmap, const Rle& size) {
   return coco::encode(bitmap.data(), size.height, size.width);
 }
@@ -78,7 +79,7 @@ void check(Input input) {
   const auto x = input.take<std::int8_t>(), y = input.take<std::int8_t>();
   const auto rows = input.take<std::uint8_t>(), columns = input.take<std::uint8_t>();
   const std::string_view text = input.rest();
-  try {  // sizes for which no bitmap is made
+  try {  // sizes that are too large for bitmaps
     coco::decode_counts(text, height << 16 | width, width << 8 | height);
   } catch (const Error&) {
   }

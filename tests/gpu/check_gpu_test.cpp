@@ -17,7 +17,7 @@ TEST_F(CheckGpu, ReportsDeviceAndRunsTests) {
   EXPECT_THAT(end.out,
               AllOf(ContainsRegex("the device +of the tests' own"), HasSubstr("libtorch")));
   EXPECT_EQ(end.exit_code, 0) << end.err;
-  EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools.NameTheDevice"));
+  EXPECT_THAT(end.out, HasSubstr("[       OK ] Tools.DescribeDevice"));
 }
 
 TEST_F(CheckGpu, PrintsOnlyJson) {

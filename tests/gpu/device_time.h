@@ -12,7 +12,7 @@ namespace millrace::testing {
 /// Returns the thread's current stream of a device.
 c10::Stream stream_of(at::Device device);
 
-/// A timed event in a stream of a device.
+/// A timed event on a device stream.
 class TimedEvent {
  public:
   explicit TimedEvent(const c10::Stream& stream);

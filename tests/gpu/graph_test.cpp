@@ -8,7 +8,7 @@ namespace {
 
 class RecordedGraph : public OnDevice, public ::testing::WithParamInterface<std::int64_t> {};
 
-TEST_P(RecordedGraph, MatchesGradientsOfStep) {
+TEST_P(RecordedGraph, MatchesGradientsOfUnrecordedStep) {
   PyramidOptions options;
   if (small_)
     options.backbone = BackboneType::resnet18, options.width = 16, options.out_channels = 16;

@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// Yields batches of `make` without end.
+/// Yields batches that `make` returns, without end.
 class Made final : public DataFlow<Batch> {
  public:
   explicit Made(std::function<Batch()> make) : make_(std::move(make)) {}

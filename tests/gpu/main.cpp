@@ -1,6 +1,5 @@
-// gpu_tests: compares the computations that a GPU changes with the CPU. Started by `trainer
-// check-gpu` and ctest (label gpu). Its folder also has the program `trainer`, which some tests
-// run.
+// gpu_tests compares computations on a GPU with the CPU. `trainer check-gpu` and ctest (label gpu)
+// start it. Some tests run the program `trainer` in the same folder.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,12 +32,12 @@ int run_all(const Cluster& cluster) {
 int main(int argc, char** argv) {
   using namespace millrace;
   ::testing::InitGoogleTest(&argc, argv);
-  CLI::App app{"Tests of what a GPU changes, against the CPU", "gpu_tests"};
+  CLI::App app{"Compares computations on a GPU with the CPU", "gpu_tests"};
   millrace::testing::tested().add_options(app);
   CLI11_PARSE(app, argc, argv);
   start_logging();
   try {
-    // With one process under mpirun, sums also go through the device's library.
+    // Under mpirun, reductions use the device's library even with one process.
     return std::getenv("OMPI_COMM_WORLD_SIZE") ? Cluster::run_with_world(millrace::testing::run_all)
                                                : Cluster::run(millrace::testing::run_all);
   } catch (const std::exception& problem) {

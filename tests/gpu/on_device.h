@@ -14,13 +14,13 @@ namespace millrace::testing {
 
 struct TestedDevice {
   std::string kind = "cuda";                // one of device_kinds() once the plug-in is loaded
-  std::string plugin = "millrace_cuda.so";  // with the device's kernels; absolute once opened
-  bool small = false;                       // tiny models and few steps; no test of speed
+  std::string plugin = "millrace_cuda.so";  // has the device's kernels; absolute after open()
+  bool small = false;                       // tiny models, few steps, no speed tests
 
   void add_options(CLI::App& app);
 
-  /// Loads the plug-in and opens the device of the host's process `local_rank`, with fp32 products
-  /// in fp32. Throws ConfigError.
+  /// Loads the plug-in, opens the device of the process with this local rank, and disables TF32.
+  /// Throws ConfigError.
   void open(std::int64_t local_rank);
 
   bool on_cuda() const { return kind == "cuda"; }

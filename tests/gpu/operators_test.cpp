@@ -1,5 +1,5 @@
-// Compares every operator of millrace/models/ops/operators.cpp on the device with the CPU's: up to
-// 4,000 boxes, unusual input, and twice for equal bytes.
+// Compares every operator of millrace/models/ops/operators.cpp on the device with the CPU, for up
+// to 4,000 boxes and for unusual input. Two runs on the device must return the same bytes.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/cat.h>
@@ -50,7 +50,7 @@ at::Tensor whole(std::int64_t count, std::int64_t below, std::uint64_t seed) {
 
 class Operators : public OnDevice {
  protected:
-  /// Expects two results on the device to have the same bytes, and their error_of() from the CPU's
+  /// Expects two runs on the device to return the same bytes, and error_of() relative to the CPU's
   /// result to be at most `tolerance`.
   void compare(const std::string& what, double tolerance,
                const std::function<Tensors(at::Device)>& results) const {
@@ -63,20 +63,20 @@ class Operators : public OnDevice {
     }
   }
 
-  /// Returns the tested numbers of boxes.
+  /// Returns the numbers of boxes to test.
   std::vector<std::int64_t> counts() const {
     if (small_) return {0, 1, 33};
     return {0, 1, 2, 7, 33, 63, 64, 65, 300, 1000, 4000};
   }
 };
 
-TEST_F(Operators, MatchesCpuNms) {
+TEST_F(Operators, MatchCpuNms) {
   for (const auto count : counts())
     for (const std::int64_t groups : {1, 9}) {
       auto all = random_boxes(count, 400, 120, 1);
       if (count > 20) {
         all[3].copy_(all[7]);                                  // ties
-        all[5].narrow(0, 2, 2).copy_(all[5].narrow(0, 0, 2));  // without area
+        all[5].narrow(0, 2, 2).copy_(all[5].narrow(0, 0, 2));  // empty box
       }
       const auto scores = (random_values({count}, 0, 1, 2) * 64).floor() / 64;
       const auto group = whole(count, groups, 3);
@@ -101,7 +101,7 @@ class Proposing : public Operators {
       auto each = proposals(logits_.to(on), deltas_.to(on), anchors_.to(on), levels_,
                             {{500, 400}, {300, 520}}, options)
                       .each();
-      // Two sigmoids that are rounded differently may swap boxes.
+      // Boxes may swap, since sigmoids are rounded differently.
       if (options.by_probability)
         for (auto& boxes : each) boxes = std::get<0>(boxes.sort(0));
       return each;
@@ -162,15 +162,15 @@ class Matching : public Operators {
 
 TEST_F(Matching, MatchesCpuForOneImage) {
   auto all_counts = counts();
-  if (!small_) all_counts.push_back(268569);  // anchors of 800 x 1344
+  if (!small_) all_counts.push_back(268569);  // anchors for 800 x 1344 pixels
   for (const auto count : all_counts)
     for (const std::int64_t truths : {0, 1, 3, 40, 500, 4000}) {
       if (truths > (small_ ? 3 : count > 4000 ? 500 : 4000)) continue;
       auto own = random_boxes(truths, 500, 200, 1);
-      if (truths > 2) own[1].copy_(own[0]), own[2] += 1e5;  // a duplicate, and one without overlap
+      if (truths > 2) own[1].copy_(own[0]), own[2] += 1e5;  // a duplicate, a box without overlap
       const auto boxes = random_boxes(count, 500, 200, 2);
       for (const bool low_quality : {false, true})
-        compare(fmt::format("{} boxes to {}, low quality: {}", count, truths, low_quality), 0,
+        compare(fmt::format("{} boxes, {} objects, low quality: {}", count, truths, low_quality), 0,
                 [&](at::Device on) -> Tensors {
                   const auto found = match(
                       own.to(on), boxes.to(on),
@@ -182,14 +182,14 @@ TEST_F(Matching, MatchesCpuForOneImage) {
 
 TEST_F(Matching, MatchesCpuForSeveralImages) {
   for (const auto count : counts())
-    compare_images(fmt::format("{} boxes of each", count), random_boxes(40, 500, 200, 1),
+    compare_images(fmt::format("{} boxes per image", count), random_boxes(40, 500, 200, 1),
                    {0, 17, 17, 40}, random_boxes(3 * count, 500, 200, 2).view({3, count, 4}));
   compare_images("same boxes in each image", random_boxes(40, 500, 200, 1), {0, 0, 40},
                  random_boxes(small_ ? 101 : 20'001, 500, 200, 2).unsqueeze(0).expand({2, -1, -1}));
   compare_images("no truth", at::zeros({0, 4}), {0, 0}, random_boxes(10, 500, 200, 2).unsqueeze(0));
 }
 
-TEST_F(Operators, MatchesCpuSampling) {
+TEST_F(Operators, MatchCpuSampling) {
   for (const std::int64_t count : {1, 1023, 1024, 1025, small_ ? 3000 : 268569}) {
     const auto labels = random_values({3, count}, -1, 2, 9).floor().to(at::kChar);
     labels[1].fill_(-1);
@@ -206,7 +206,7 @@ TEST_F(Operators, MatchesCpuSampling) {
   }
 }
 
-/// Returns image indices and corners; some boxes are outside, empty or not finite.
+/// Returns regions [count, 5] (image index, box); some boxes are outside, empty or not finite.
 at::Tensor odd_rois(std::int64_t count) {
   auto rois = at::cat(
       {whole(count, 2, 3).to(at::kFloat).unsqueeze(1), random_boxes(count, 600, 400, 4) - 60}, 1);
@@ -225,8 +225,8 @@ struct RoiCase {
   at::ScalarType type;
 };
 
-/// Returns the output of pooling four levels with weights, and the gradient of each level. The CPU
-/// computes in fp32 from the values that the device gets.
+/// Returns the output of pooling from four levels, and the gradient of each level. The CPU computes
+/// in fp32 from the values that the device gets.
 Tensors pooled(const RoiCase& what, at::Device on) {
   const auto type = on.is_cpu() ? at::kFloat : what.type;
   const auto given = [&](const at::Tensor& values) { return values.to(what.type).to(type).to(on); };
@@ -260,7 +260,7 @@ class RoiAlign : public Operators, public ::testing::WithParamInterface<at::Scal
   }
 };
 
-TEST_P(RoiAlign, MatchesCpuWithGradient) {
+TEST_P(RoiAlign, MatchesCpuOutputAndGradients) {
   for (const auto count : counts()) compare_pooled(count, small_ ? 3 : 256, {7, 7, 0.25, 2, true});
   const auto count = small_ ? 20 : 300;
   for (const bool aligned : {false, true})
@@ -277,7 +277,7 @@ TEST_P(RoiAlign, MatchesCpuWithGradient) {
 }
 
 TEST_P(RoiAlign, RejectsTooManyCells) {
-  if (!tested().on_cuda()) GTEST_SKIP() << "a limit of plugins/cuda";
+  if (!tested().on_cuda()) GTEST_SKIP() << "only plugins/cuda has this limit";
   EXPECT_THROW(pooled({1, 8, {257, 7, 0.25, 0, true}, GetParam()}, device_), std::invalid_argument);
 }
 
@@ -297,7 +297,7 @@ coco::Polygon star(std::size_t points, Rng& rng) {
   return polygon;
 }
 
-TEST_F(Operators, MatchesCpuMaskTargets) {
+TEST_F(Operators, MatchCpuMaskTargets) {
   for (const auto count : counts()) {
     Rng rng{11};
     std::vector<coco::Segmentation> shapes;
@@ -312,7 +312,7 @@ TEST_F(Operators, MatchesCpuMaskTargets) {
     auto around = random_boxes(count, 60, 70, 12) - 10;
     if (count > 10) around[3].narrow(0, 2, 2).copy_(around[3].narrow(0, 0, 2));  // empty
     for (const std::int64_t size : {1, 14, 28, 29, 65, 112, 256}) {
-      if (count * size * size > 5'000'000) continue;  // more cells test nothing new
+      if (count * size * size > 5'000'000) continue;  // larger cases test nothing new
       compare(fmt::format("{} shapes, {} x {} cells", count, size, size), 0,
               [&](at::Device on) -> Tensors {
                 return {mask_targets(each, around.to(on), size, MaskTarget::binary, 100, 100)};
@@ -321,7 +321,7 @@ TEST_F(Operators, MatchesCpuMaskTargets) {
   }
 }
 
-TEST_F(Operators, MatchesCpuFocalLossWithGradient) {
+TEST_F(Operators, MatchCpuFocalLossAndGradient) {
   for (const auto count : counts())
     for (const std::int64_t classes : {1, 7, 80})
       for (const double gamma : {0., 1.5, 2.}) {
@@ -338,8 +338,8 @@ TEST_F(Operators, MatchesCpuFocalLossWithGradient) {
       }
 }
 
-TEST_F(Operators, MatchesCpuNormalizationBitwise) {
-  for (const int images : {1, 3, 70}) {  // more than one kernel launch handles
+TEST_F(Operators, MatchCpuNormalizationBitwise) {
+  for (const int images : {1, 3, 70}) {  // 70 images need two kernel launches
     Batch batch{.height = 33, .width = 47};
     for (int i = 0; i < images; ++i)
       batch.images.push_back({.width = 47 - i % 5, .height = 33 - i % 7});
@@ -358,7 +358,7 @@ TEST_F(Operators, MatchesCpuNormalizationBitwise) {
   }
 }
 
-TEST_F(Operators, MatchesCpuConvolutionEpilogue) {
+TEST_F(Operators, MatchCpuConvolutionEpilogue) {
   static const auto op =
       dispatched<void(const at::Tensor&, const std::optional<at::Tensor>&,
                       const std::optional<at::Tensor>&, bool)>("millrace::finish_convolution_");
@@ -384,9 +384,10 @@ TEST_F(Operators, MatchesCpuConvolutionEpilogue) {
                   });
 }
 
-TEST_F(Operators, MatchesCpuConvolutionWithGradient) {
+TEST_F(Operators, MatchCpuConvolutionAndGradients) {
   for (const bool add : {false, true})
-    compare(add ? "with a sum" : "alone", 3e-3, [&](at::Device on) -> Tensors {  // TF32 has 10 bits
+    // TF32 has 10 mantissa bits.
+    compare(add ? "with addition" : "alone", 3e-3, [&](at::Device on) -> Tensors {
       const auto values = [&](at::IntArrayRef sizes, std::uint64_t seed) {
         return random_values(sizes, -1, 1, seed)
             .to(on)
@@ -410,7 +411,7 @@ TEST_F(Operators, HaveTests) {
       "millrace::proposals", "millrace::match", "millrace::label_counts", "millrace::ranked_labels",
       "millrace::roi_align", "millrace::roi_align_backward", "millrace::mask_targets",
       "millrace::focal_loss", "millrace::focal_loss_backward",
-      // Operators that are called on CPUs only.
+      // Operators that run only on CPUs.
       "millrace::winograd", "millrace::winograd_backward", "millrace::sparse_convolution_backward",
       "millrace::roi_align_add_gradients_"};
   for (const auto& op : c10::Dispatcher::singleton().getAllOpNames())
@@ -418,15 +419,15 @@ TEST_F(Operators, HaveTests) {
         << op.name << " has no test";
 }
 
-// The plug-in's functions that `trainer check-gpu` and trainings use.
+// The plug-in's functions that `trainer check-gpu` and training runs use.
 class Tools : public OnDevice {
  protected:
   std::unique_ptr<DeviceTools> make() const { return device_tools().at(tested().kind).create(); }
 };
 
-TEST_F(Tools, NameTheDevice) { EXPECT_FALSE(make()->facts().empty()); }
+TEST_F(Tools, DescribeDevice) { EXPECT_FALSE(make()->facts().empty()); }
 
-TEST_F(Tools, RecordsGraphOfSameMemory) {
+TEST_F(Tools, ReplayGraphsOnSameMemory) {
   const auto in = at::ones({1000}).to(device_), out = at::zeros({1000}).to(device_);
   const auto graph = make()->recorded([&] { out.copy_(in * 2); });
   in.fill_(3);
@@ -434,7 +435,7 @@ TEST_F(Tools, RecordsGraphOfSameMemory) {
   EXPECT_TRUE(tensors_equal(out.cpu(), at::full({1000}, 6.F)));
 }
 
-TEST_F(Tools, KeepsValuesInSumOverOneDevice) {
+TEST_F(Tools, KeepValuesInSumOverOneDevice) {
   const auto values = random_values({small_ ? 1000 : 16 << 20}, -1, 1, 1).to(device_);
   const auto before = values.clone();
   const auto library = make()->sum_alone(values);

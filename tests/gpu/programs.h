@@ -11,8 +11,8 @@ inline std::filesystem::path own_program(const std::string& name) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
 }
 
-/// Returns a file that is shipped with the program, such as "configs/maskrcnn.toml": from the
-/// installation's share/millrace, else from the source tree around the build folder.
+/// Returns the path of a file that is shipped with the program, such as "configs/maskrcnn.toml": in
+/// the installation's share/millrace, otherwise in the source tree that contains the build folder.
 inline std::filesystem::path shipped(const std::string& name) {
   namespace fs = std::filesystem;
   const auto own = own_program("").parent_path();
@@ -30,14 +30,14 @@ inline std::filesystem::path shipped(const std::string& name) {
 
 namespace millrace::testing {
 
-/// Returns the settings of a recipe for the tested device.
+/// Returns the settings with which a recipe runs on the tested device.
 Words on_tested_device();
 
 /// Returns settings for tiny images and a narrow network if --small is set; otherwise none.
 Words as_small_as_asked();
 
-/// Returns the data.root setting of the sample data set, which the first call of this process
-/// generates.
+/// Returns the data.root setting for the sample data set. The first call in this process generates
+/// the data set.
 std::string sample_data();
 
 }  // namespace millrace::testing

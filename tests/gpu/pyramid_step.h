@@ -1,4 +1,5 @@
-// The part of a training step whose shapes repeat: backbone and FPN, forward and backward.
+// The part of a training step with the same shapes in every step: backbone and FPN, forward and
+// backward.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -13,7 +14,7 @@
 
 namespace millrace::testing {
 
-/// Repeats the step over one tensor of images, in bf16.
+/// Runs the step any number of times on one image tensor, in bf16.
 class PyramidStep {
  public:
   PyramidStep(at::Device device, const PyramidOptions& options, at::IntArrayRef shape)
@@ -39,7 +40,7 @@ class PyramidStep {
     sum.backward();
   }
 
-  /// Returns the norm of the gradients of all parameters together.
+  /// Returns the gradient norm over all parameters.
   double gradient_norm() const {
     double sum = 0;
     for (const auto& parameter : parameters_)

@@ -1,5 +1,5 @@
-// Gradient sums, batch norm and a training of several ranks, each with its own GPU. OnRanks runs on
-// each rank; RanksUnderMpirun starts the ranks.
+// Gradient reductions, batch norm and training on several ranks, each with its own GPU. OnRanks
+// runs on each rank; RanksUnderMpirun starts the ranks.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -21,7 +21,7 @@ namespace {
 
 class RanksUnderMpirun : public Trainer, public ::testing::WithParamInterface<int> {
  protected:
-  /// Returns the mpirun of the package, or the one in PATH; empty if not found.
+  /// Returns the path of the package's mpirun, otherwise of mpirun in PATH; empty if not found.
   static fs::path launcher() {
     if (auto own = own_program("mpirun"); fs::exists(own)) return own;
     std::istringstream folders(std::getenv("PATH"));
@@ -80,14 +80,14 @@ TEST_F(OnRanks, SumsOverAllRanks) {
       std::vector<at::Tensor> several = {own.clone(), own.clone(), own.clone()};
       for (const auto& values : several) sync->begin_sum(values, "test");
       sync->wait();
-      // Queued after the wait, so the sums are complete.
+      // These reads are queued after the wait, so the sums are complete.
       for (const auto& values : several)
         EXPECT_EQ(values.ne(ranks * (ranks + 1) / 2).sum().item<std::int64_t>(), 0)
             << type << " " << count;
     }
 }
 
-TEST_F(OnRanks, SumsAsTreeLikeMpi) {
+TEST_F(OnRanks, SumsInTreeOrderLikeMpi) {
   const auto there = make_gradient_sync(device_.type(), cluster_, SumOrder::tree),
              here = make_gradient_sync(at::kCPU, cluster_);
   for (const auto type : {at::kFloat, at::kDouble, at::kBFloat16})
@@ -102,7 +102,7 @@ TEST_F(OnRanks, SumsAsTreeLikeMpi) {
     }
 }
 
-TEST_F(OnRanks, MatchesBatchNormOfAllImages) {
+TEST_F(OnRanks, MatchesBatchNormOverAllImages) {
   const auto images = cluster_.size();
   const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
@@ -137,7 +137,7 @@ std::vector<double> train(const Cluster& all, at::Device device) {
   return losses;
 }
 
-TEST_F(OnRanks, MatchesTrainingOfOneProcess) {
+TEST_F(OnRanks, MatchesTrainingInOneProcess) {
   const auto together = train(cluster_, device_);
   const auto alone = train(Cluster::alone(), at::kCPU);
   ASSERT_EQ(together.size(), alone.size());

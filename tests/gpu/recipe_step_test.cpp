@@ -1,4 +1,5 @@
-// Compares the losses and gradients of a step of each shipped recipe on the device and on the CPU.
+// For each shipped recipe, compares the losses and gradients of a training step on the device with
+// the CPU's.
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
@@ -66,7 +67,7 @@ Worst worst_loss(const LossesAndGradients& found, const LossesAndGradients& expe
 
 Worst worst_gradient(const LossesAndGradients& found, const LossesAndGradients& expected) {
   if (found.gradients.size() != expected.gradients.size())
-    throw Error(fmt::format("{} gradients, {} on the CPU", found.gradients.size(),
+    throw Error(fmt::format("{} gradients on the device, {} on the CPU", found.gradients.size(),
                             expected.gradients.size()));
   double whole = 0;
   for (const auto& [name, gradient] : expected.gradients) whole += std::pow(norm_of(gradient), 2);
@@ -82,8 +83,8 @@ Worst worst_gradient(const LossesAndGradients& found, const LossesAndGradients& 
 
 class RecipeStep : public OnDevice, public ::testing::WithParamInterface<const char*> {};
 
-/// Rounding that breaks a tie differently (which proposal stays) changes a loss by more than the
-/// rounding itself, so one of three batches may differ.
+/// If rounding breaks a tie between proposals differently, losses differ by more than rounding, so
+/// one of three batches may differ.
 TEST_P(RecipeStep, MatchesCpuLossesAndGradients) {
   const auto settings = Words{sample_data(), "data.batch_size=2", "train.deterministic=true"} +
                         on_tested_device() + as_small_as_asked();

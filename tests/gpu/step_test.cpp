@@ -27,7 +27,7 @@ struct Taken {
   std::map<std::string, at::Tensor> gradients;  // on the CPU
 };
 
-/// Returns the losses of small_batch() and their gradients.
+/// Returns the losses on small_batch() and their gradients.
 Taken take_step(const Model& of, at::Device device, at::ScalarType type = at::kFloat) {
   const auto model = small_detector(of.kind, of.more, of.norm, device);
   const auto flow = upload_ahead(std::make_unique<Made>(small_batch), device);
@@ -62,7 +62,7 @@ TEST_P(StepOnDevice, MatchesCpuLossesAndGradients) {
     EXPECT_TRUE(tensors_close(there.gradients.at(name), gradient, 1e-3)) << name;
 }
 
-TEST_P(StepOnDevice, RepeatsSameBytes) {
+TEST_P(StepOnDevice, IsBitwiseReproducible) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
   const auto first = take_step(GetParam(), device_), second = take_step(GetParam(), device_);
   at::globalContext().setDeterministicAlgorithms(false, /*warn_only=*/true);
@@ -81,7 +81,7 @@ TEST_P(StepOnDevice, ReturnsFiniteValuesInHalfPrecision) {
   }
 }
 
-/// Objects with nearly equal scores may swap.
+/// Compares only the scores, since objects with nearly equal scores may swap.
 TEST_P(StepOnDevice, MatchesCpuDetections) {
   const auto& [kind, more, norm] = GetParam();
   const auto detections = [&](at::Device device) {

@@ -1,5 +1,5 @@
-// Trainings on the device by `trainer`: equal bytes in two runs, results like the CPU's, all
-// precisions, and resumption.
+// `trainer` runs on the device: two runs have the same bytes, results are close to the CPU's, all
+// precisions work, and a run can be resumed on a different device.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ class TrainingOnDevice : public Trainer {
     if (!tested().missing.empty()) GTEST_SKIP() << tested().missing;
   }
 
-  /// Returns a `trainer run` command of the sample recipe.
+  /// Returns a `trainer run` command for the sample data set.
   static Words sample_run(const Words& more, const Words& settings) {
     return with_settings(Words{"run", shipped("configs/maskrcnn.toml")} + more,
                          Words{sample_data()} + as_small_as_asked() + settings);
@@ -54,7 +54,7 @@ struct Way {
 
 class TrainingTwice : public TrainingOnDevice, public ::testing::WithParamInterface<Way> {};
 
-TEST_P(TrainingTwice, RepeatsSameBytes) {
+TEST_P(TrainingTwice, ProducesSameBytes) {
   const auto end = trainer(sample_run({"--verify-determinism", small_ ? "1" : "5"},
                                       on_tested_device() + GetParam().settings));
   EXPECT_EQ(end.exit_code, 0) << end.out << end.err;
@@ -63,7 +63,7 @@ TEST_P(TrainingTwice, RepeatsSameBytes) {
 INSTANTIATE_TEST_SUITE_P(
     Ways, TrainingTwice,
     ::testing::Values(Way{"fp32", {}},
-                      // a micro-batch alone does not have the statistics of all images
+                      // batch norm would need the statistics of all micro-batches
                       Way{"micro_batches",
                           {"train.micro_batch=1", "train.threads=1", "data.test_batch_size=1",
                            "model.backbone.norm='gn'", "model.fpn.norm='gn'"}},
@@ -99,7 +99,7 @@ TEST_F(TrainingOnDevice, FindsLossScaleInFp16) {
     }
 }
 
-TEST_F(TrainingOnDevice, ResumesTrainingOfCpu) {
+TEST_F(TrainingOnDevice, ResumesCpuTraining) {
   const int each = small_ ? 1 : 20;
   const auto up_to = [&](int parts) {
     return Words{fmt::format("train.max_steps={}", parts * each),
@@ -117,8 +117,8 @@ TEST_F(TrainingOnDevice, ResumesTrainingOfCpu) {
 
 class Precision : public TrainingOnDevice, public ::testing::WithParamInterface<const char*> {};
 
-/// R50-FPN at 800/1333, or a narrow network.
-TEST_P(Precision, TrainsWithMemoryCounted) {
+/// R50-FPN at 800/1333, or a narrow network with --small.
+TEST_P(Precision, TrainsAndReportsPeakMemory) {
   if (GetParam() == std::string("tf32") && !tested().on_cuda())
     GTEST_SKIP() << "tf32 requires a GPU";
   const int width = small_ ? 160 : 1333, height = small_ ? 96 : 800;

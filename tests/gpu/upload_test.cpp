@@ -1,5 +1,5 @@
-// Batches are copied to the device while it computes, complete and from page-locked memory, as in a
-// training (millrace/trainer/run/device.cpp).
+// Batches are copied from pinned memory to the device while it computes, and are complete, as in a
+// training run (millrace/trainer/run/device.cpp).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
@@ -29,12 +29,12 @@ class Upload : public OnDevice {
   }
 };
 
-TEST_F(Upload, KeepsBatchesWithReusedMemory) {
-  make_batches_for(device_);  // page-locked, so that copies are asynchronous
+TEST_F(Upload, KeepsBatchesIfMemoryIsReused) {
+  make_batches_for(device_);  // pinned, so that copies are asynchronous
   const int side = small_ ? 256 : 1024, count = small_ ? 10 : 100;
   const auto bytes = std::size_t{4} * 3 * static_cast<std::size_t>(side * side);
   std::uint8_t made = 0;
-  // Each batch reuses memory that an earlier one has released.
+  // Each batch reuses memory that an earlier batch has released.
   const auto flow = upload_ahead(std::make_unique<Made>([&] {
                                    Batch batch{.height = side, .width = side};
                                    batch.images.resize(4);
@@ -49,7 +49,7 @@ TEST_F(Upload, KeepsBatchesWithReusedMemory) {
   for (int i = 1; i <= count; ++i) {
     const auto batch = flow->next()->value;
     auto busy = work;
-    for (int k = 0; k < 4; ++k) busy = busy.matmul(work);  // delays the step behind the uploads
+    for (int k = 0; k < 4; ++k) busy = busy.matmul(work);  // makes steps slower than uploads
     const auto pixels = pixels_on(batch, device_);
     EXPECT_EQ(pixels.device(), device_);
     differ.push_back(pixels.ne(i).sum());
@@ -63,7 +63,7 @@ TEST_F(Upload, KeepsBatchesWithReusedMemory) {
 struct Timeline {
   double computed = 0;                    // end of the work
   double copy_begins = 0, copy_ends = 0;  // on the other stream
-  double host = 0;                        // time of the call that starts the copy
+  double host = 0;                        // duration of the call that starts the copy
 };
 
 /// Runs `work` on the current stream and, queued after it, a copy on `copies`.
@@ -96,7 +96,7 @@ TEST_F(Upload, OverlapsWithComputation) {
     const auto line = both(batch, device_, copies, [] {});
     return line.copy_ends - line.copy_begins;
   };
-  copy_alone();  // the first one allocates the memory from the driver
+  copy_alone();  // the first copy allocates memory from the driver
   const double copy_s = copy_alone();
   const auto a = square(small_ ? 32 : 4096);
   const auto one_s = device_seconds(device_, [&] { at::matmul(a, a); });
@@ -110,7 +110,7 @@ TEST_F(Upload, OverlapsWithComputation) {
   const double whole_s = std::max(line.computed, line.copy_ends);
   const double overlap = (work_s + copy_s - whole_s) / std::min(work_s, copy_s);
   EXPECT_GE(line.copy_ends, line.copy_begins);
-  if (!small_) {  // otherwise both are too short
+  if (!small_) {  // with --small, both are too short
     EXPECT_GE(overlap, 0.5) << "of a copy of " << 1e3 * copy_s << " ms; work of " << 1e3 * work_s
                             << " ms ends at " << 1e3 * line.computed << " ms, the copy is from "
                             << 1e3 * line.copy_begins << " to " << 1e3 * line.copy_ends << " ms";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks in scripts/ report errors with their place."""
+"""The checks in scripts/ report errors with their locations."""
 
 import importlib.util
 import pathlib

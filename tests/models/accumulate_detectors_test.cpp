@@ -1,5 +1,5 @@
-// A step of micro-batches gives the losses, metrics and gradients of the large batch, for every
-// detector.
+// For every detector, a step in micro-batches has the same losses, metrics and gradients as a step
+// on the whole batch.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
@@ -16,8 +16,8 @@
 namespace millrace::testing {
 namespace {
 
-/// State after a first step: the metrics, the momentum, which then equals the gradients, and the
-/// values.
+/// State after the first step. `gradients` is the momentum, which equals the gradients after one
+/// step.
 struct AfterStep {
   std::map<std::string, double> scalars;
   NamedTensors gradients, values;
@@ -35,7 +35,7 @@ AfterStep after_step(Detector& model, const std::vector<Batch>& batches, bool wi
   return result;
 }
 
-/// Returns true if a metric is a number per image instead of a ratio.
+/// Returns true if the metric is a count per image, not a ratio.
 bool is_count(const std::string& name) {
   return name.find("/bg") != std::string::npos || (name.ends_with("/fg") && name != "mask/fg") ||
          name.find("/fg_stage") != std::string::npos;
@@ -64,9 +64,9 @@ class MicroBatches : public ::testing::TestWithParam<SmallKind> {
 
 INSTANTIATE_TEST_SUITE_P(ByName, MicroBatches, ::testing::ValuesIn(small_kinds()), title_of);
 
-TEST_P(MicroBatches, MatchLargeBatch) { expect_equal_steps(four_images(), 1e-4); }
+TEST_P(MicroBatches, MatchWholeBatch) { expect_equal_steps(four_images(), 1e-4); }
 
-TEST_P(MicroBatches, MatchLargeBatchOfPhotos) {
+TEST_P(MicroBatches, MatchWholeBatchOfPhotos) {
   MILLRACE_NEEDS_DATA("coco_mini");
   DataOptions options;
   options.root = (data_folder() / "coco_mini").string();
@@ -81,7 +81,7 @@ TEST_P(MicroBatches, MatchLargeBatchOfPhotos) {
   expect_equal_steps(batch, 1e-3);
 }
 
-TEST_P(MicroBatches, KeepWeightsWhenRecordingMetrics) {
+TEST_P(MicroBatches, LearnSameWeightsIfMetricsAreRecorded) {
   const auto model = [&] { return small_detector(GetParam().name, GetParam().more); };
   const auto with = after_step(*model(), {small_batch()}),
              without = after_step(*model(), {small_batch()}, /*with_metrics=*/false);
@@ -96,8 +96,8 @@ TEST_P(MicroBatches, KeepWeightsWhenRecordingMetrics) {
   expect_same(with.values, without.values);
 }
 
-// The first pass of a step of several batches runs without gradients.
-TEST_P(MicroBatches, KeepRunningStatisticsWithoutGradients) {
+// A step of several micro-batches begins with a pass without gradients.
+TEST_P(MicroBatches, KeepRunningStatisticsInNoGradMode) {
   const auto model = small_detector(GetParam().name, GetParam().more);
   const auto before = copies_of(*model);
   const at::NoGradGuard no_graph;
@@ -157,7 +157,7 @@ TEST(KnownCounts, MatchCountingPassByteForByte) {
   }
 }
 
-TEST(KnownCounts, MatchLossesOfRetinaNet) {
+TEST(KnownCounts, MatchRetinaNetLosses) {
   const auto batch = four_images();
   for (const auto* more :
        {"", "style = 'torchvision'\n", "anchors.stride = 'grid'\nfpn.p6_from = 'p5'\n",

@@ -7,7 +7,7 @@ namespace {
 
 const std::vector<double> kRatios = {0.5, 1, 2};
 
-TEST(CellAnchors, KeepAreaAndRatioWhenExact) {
+TEST(CellAnchors, KeepAreaAndRatioIfExact) {
   const auto cells = cell_anchors({32, 64}, kRatios, AnchorRounding::exact, 4);
   const auto sides = (cells.slice(1, 2) - cells.slice(1, 0, 2));
   const auto width = sides.select(1, 0), height = sides.select(1, 1);
@@ -40,7 +40,7 @@ TEST(AnchorGrids, HaveAllSizesOnOneMap) {
   EXPECT_TRUE(tensors_equal(grid.anchors[1], at::tensor({-16.F, -16.F, 16.F, 16.F})));
 }
 
-TEST(AnchorGrids, MatchTheirLevelsAfterManySizes) {
+TEST(AnchorGrids, MatchEachLevelAfterImageSizeChanges) {
   for (const auto stride : {AnchorStride::level, AnchorStride::grid}) {
     const PyramidAnchors options{.sizes = {8, 16, 32, 48, 64}, .stride = stride};
     const AnchorGrids grids(options, /*first_stride=*/4);

@@ -15,7 +15,7 @@ std::vector<at::Tensor> maps_of(const PyramidOptions& options, Parameters& param
   return ResNet(Scope(parameters, 1), options)(at::zeros({1, 3, 64, 96}), NormMode{});
 }
 
-TEST(ResNet, ReturnsStridesFourToThirtyTwo) {
+TEST(ResNet, ReturnsMapsOfStrides4To32) {
   for (const auto& [type, widen] : {std::pair{BackboneType::resnet18, 1},
                                     {BackboneType::resnet34, 1},
                                     {BackboneType::resnet50, 4},
@@ -32,7 +32,7 @@ TEST(ResNet, ReturnsStridesFourToThirtyTwo) {
     }
 }
 
-TEST(ResNet, MatchesResNeXtWithGroups) {
+TEST(ResNet, MatchesResNeXtIfGrouped) {
   Parameters parameters;
   const auto maps = maps_of({.groups = 32, .width_per_group = 4}, parameters);
   EXPECT_EQ(maps[3].size(1), 2048);
@@ -41,7 +41,7 @@ TEST(ResNet, MatchesResNeXtWithGroups) {
   EXPECT_EQ(weight.sizes(), at::IntArrayRef({256, 8, 3, 3}));
 }
 
-TEST(HrNet, MatchesTensorNamesOfTimm) {
+TEST(HrNet, UsesTimmTensorNames) {
   Parameters parameters;
   const at::NoGradGuard no_grad;
   const HrNet net(Scope(parameters, 1), {.backbone = BackboneType::hrnet_w18, .freeze_at = 3});
@@ -59,7 +59,7 @@ TEST(HrNet, MatchesTensorNamesOfTimm) {
   EXPECT_EQ(parameters.find("transition2.0.0.weight"), nullptr);
 }
 
-TEST(HrFpn, HalvesLevelsDownToOneCell) {
+TEST(HrFpn, HalvesEachLevelDownToOneCell) {
   const std::vector<at::Tensor> c = {at::zeros({1, 2, 8, 24}), at::zeros({1, 4, 4, 12}),
                                      at::zeros({1, 8, 2, 6}), at::zeros({1, 16, 1, 3})};
   for (const auto& [top, finest] : {std::pair{FpnTop::pool, 8}, {FpnTop::c5, 4}}) {
@@ -72,7 +72,7 @@ TEST(HrFpn, HalvesLevelsDownToOneCell) {
   }
 }
 
-TEST(ResNet, MatchesTensorNamesOfTimmVariants) {
+TEST(ResNet, UsesTimmTensorNamesForVariants) {
   Parameters parameters;
   maps_of({.width = 16, .deep_stem = true, .avg_down = true}, parameters);
   for (const auto* name :

@@ -1,4 +1,4 @@
-// The detections in an image do not depend on the other images of its batch.
+// The detections in an image do not depend on the other images in its batch.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns images of these sizes, padded together to multiples of 32.
+/// Returns a batch of images of the given sizes, padded to a common multiple of 32.
 Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) {
   Batch batch{.divisor = 32};
   for (const auto& [width, height] : sizes) {
@@ -27,7 +27,7 @@ Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) 
   batch.pixels.reset(new std::uint8_t[batch.bytes()]());
   auto* pixel = batch.pixels.get();
   for (const auto& image : batch.images) {
-    Rng rng{static_cast<std::uint64_t>(image.image_id)};  // equal pixels in every batch
+    Rng rng{static_cast<std::uint64_t>(image.image_id)};  // the same pixels in every batch
     for (std::int32_t y = 0; y < batch.height; ++y)
       for (std::int32_t x = 0; x < batch.width * 3; ++x, ++pixel)
         if (y < image.height && x < image.width * 3)
@@ -39,7 +39,7 @@ Batch batch_of(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes) 
 const std::vector<std::pair<std::int32_t, std::int32_t>> kSizes = {{90, 64}, {64, 100},  {96, 50},
                                                                    {40, 40}, {128, 128}, {60, 97}};
 
-/// Returns image `i` of a batch, padded as in a batch of its own.
+/// Returns a batch of only image `i`, padded as for that image alone.
 Batch alone(const Batch& whole, std::size_t i) {
   for (auto& [part, places] : split_by_padded_size(whole))
     for (std::size_t k = 0; k < places.size(); ++k)
@@ -47,7 +47,7 @@ Batch alone(const Batch& whole, std::size_t i) {
   return {};
 }
 
-TEST(BatchParts, ContainEachImageOnceUnpadded) {
+TEST(BatchParts, ContainEachImageOnceWithOwnPadding) {
   const auto whole = batch_of(kSizes);
   std::vector<std::size_t> seen;
   for (const auto& [part, places] : split_by_padded_size(whole)) {
@@ -70,7 +70,7 @@ TEST(BatchParts, ContainEachImageOnceUnpadded) {
   EXPECT_THAT(seen, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
-TEST(BatchParts, ReuseBatchOfOneSize) {
+TEST(BatchParts, SharePixelsIfAllSizesAreEqual) {
   const auto whole = batch_of({{90, 64}, {96, 50}});
   const auto parts = split_by_padded_size(whole);
   ASSERT_EQ(parts.size(), 1U);
@@ -90,7 +90,7 @@ std::vector<SmallKind> kinds() {
 
 INSTANTIATE_TEST_SUITE_P(ByName, DetectionInBatches, ::testing::ValuesIn(kinds()), title_of);
 
-TEST_P(DetectionInBatches, MatchesEachImageAlone) {
+TEST_P(DetectionInBatches, MatchesDetectionImageByImage) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "gn");
   const auto whole = batch_of(kSizes);
   const auto together = model->detect(whole);

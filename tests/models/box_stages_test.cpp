@@ -32,7 +32,7 @@ class Cascade : public ::testing::Test {
     at::Tensor(parameters_.find("roi_heads." + name)->value).copy_(value);
   }
 
-  /// Returns the regions of one image's proposals [P, 4].
+  /// Returns the regions sampled from one image's proposals [P, 4].
   static SampledRegions sampled_from(const BoxStages& stages, const at::Tensor& proposals,
                                      const Truth& truth) {
     const auto candidates =
@@ -48,7 +48,7 @@ class Cascade : public ::testing::Test {
   Features features_;
 };
 
-TEST_F(Cascade, AveragesProbabilitiesOfStages) {
+TEST_F(Cascade, AveragesProbabilitiesOverStages) {
   const at::NoGradGuard no_grad;
   at::Tensor expected = at::zeros({kClasses});
   for (int stage = 0; stage < 3; ++stage) {
@@ -70,7 +70,7 @@ TEST_F(Cascade, AveragesProbabilitiesOfStages) {
   }
 }
 
-TEST_F(Cascade, ReturnsLossesWithoutObjectsOrRegions) {
+TEST_F(Cascade, HasFiniteLossesWithoutObjectsOrRegions) {
   const Truth nothing{.boxes = at::zeros({0, 4}), .labels = at::zeros({0}, at::kLong)};
   for (const std::int64_t count : {0, 10}) {
     const auto regions = sampled_from(*stages_, random_boxes(count, 40, 20, 3), nothing);
@@ -82,9 +82,9 @@ TEST_F(Cascade, ReturnsLossesWithoutObjectsOrRegions) {
   }
 }
 
-TEST_F(Cascade, AveragesGradientsOfStages) {
+TEST_F(Cascade, AveragesGradientsOverStages) {
   const Truth truth{.boxes = boxes_of({5, 5, 30, 30}), .labels = at::zeros({1}, at::kLong)};
-  // A single stage with the tensors of the first stage.
+  // A single stage with the weights of the cascade's first stage.
   auto single = options_;
   single.fg_iou_thresh = {0.5};
   single.bbox_reg_weights = {10, 10, 5, 5};
@@ -110,7 +110,7 @@ TEST_F(Cascade, AveragesGradientsOfStages) {
   EXPECT_TRUE(tensors_close(gradient(*stages_) * 3, gradient(alone), 1e-5));
 }
 
-TEST(RegionSamples, ContainForegroundFirst) {
+TEST(RegionSamples, ListForegroundFirst) {
   const std::vector<Truth> truths{
       {.boxes = boxes_of({0, 0, 10, 10}), .labels = at::zeros({1}, at::kLong)},
       {.boxes = boxes_of({1, 1, 5, 5, 50, 50, 61, 61}), .labels = at::zeros({2}, at::kLong)}};

@@ -20,11 +20,11 @@ TEST(BoxCoder, ClampsLargeScales) {
   EXPECT_TRUE(tensors_close(boxes, boxes_of({-492, -492, 508, 508}), 1e-6));
 }
 
-TEST(BoxCoder, MatchesNumericalGradientOfDecoding) {
+TEST(BoxCoder, DecodesWithCorrectGradient) {
   const auto proposals = random_boxes(5, 100, 50, 1).to(at::kDouble);
   const auto weights = random_values({5, 8}, -1, 1, 3).to(at::kDouble);
   for (const double offset : {0.0, 1.0}) {
-    const BoxCoder coder{{10, 10, 5, 5}, 0.2, offset};  // clipped where dw or dh exceeds 1
+    const BoxCoder coder{{10, 10, 5, 5}, 0.2, offset};  // dw and dh are clipped above 1
     expect_gradient(
         [&](const at::Tensor& deltas) { return (coder.decode(proposals, deltas) * weights).sum(); },
         random_values({5, 8}, -2, 2, 4).to(at::kDouble));
@@ -37,12 +37,12 @@ TEST(BoxIou, IsZeroForEmptyBoxes) {
   EXPECT_EQ(box_iou(boxes.slice(0, 0, 0), boxes).numel(), 0);
 }
 
-TEST(BoxIou, CountsLastPixelWithLegacyOffset) {
+TEST(BoxIou, CountsLastPixelForLegacyOffset) {
   const auto boxes = boxes_of({0, 0, 9, 9, 0, 5, 9, 14});
   EXPECT_FLOAT_EQ(box_iou(boxes, boxes, 1)[0][1].item<float>(), 50.F / 150);
 }
 
-TEST(BoxIou, GivesSameResultOnAnyThreads) {
+TEST(BoxIou, DoesNotDependOnThreadCount) {
   const auto a = random_boxes(7, 500, 200, 1), b = random_boxes(5000, 500, 200, 3);
   expect_same_on_any_threads([&] { return std::vector{box_iou(a, b)}; });
 }

@@ -1,4 +1,4 @@
-// Helpers of anchor-free heads: the cells of a feature map, and boxes as centre and sides.
+// Helpers for anchor-free heads: the cells of a feature map, and boxes as centre, width and height.
 #include "millrace/models/layers/cells.h"
 
 #include <ATen/TensorOperators.h>

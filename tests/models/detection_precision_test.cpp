@@ -1,4 +1,4 @@
-// Detection in half precision gives results of the same kind with similar scores.
+// Detection in half precision finds objects and masks in the same images, with similar scores.
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ namespace {
 class DetectionPrecision : public ::testing::TestWithParam<SmallKind> {};
 INSTANTIATE_TEST_SUITE_P(ByName, DetectionPrecision, ::testing::ValuesIn(small_kinds()), title_of);
 
-TEST_P(DetectionPrecision, FindsSimilarScoresInBf16) {
+TEST_P(DetectionPrecision, ReturnsSimilarScoresInBf16) {
   const auto model = small_detector(GetParam().name, GetParam().more + kEverything, "frozen_bn");
   const auto exact = model->detect(small_batch());
   model->detect_in(at::kBFloat16);
@@ -29,7 +29,7 @@ TEST_P(DetectionPrecision, FindsSimilarScoresInBf16) {
     differs |= found[i][0].score != exact[i][0].score;
     EXPECT_EQ(found[i][0].mask.counts.empty(), exact[i][0].mask.counts.empty());
   }
-  EXPECT_TRUE(differs) << "computed in fp32";
+  EXPECT_TRUE(differs) << "bf16 scores equal fp32 scores";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Properties of every detector, whatever its parts.
+// Properties that every detector must have.
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <gmock/gmock.h>
@@ -39,8 +39,8 @@ std::vector<SmallKind> every_detector() {
       {"retinanet", "head.norm = 'gn'\nhead.bbox_reg_loss_type = 'giou'\nhead.num_convs = 1\n"}};
 }
 
-/// Returns the fraction of pixels in which mask `a` differs from the mirrored mask `b`; 0 without
-/// masks.
+/// Returns the fraction of pixels in which mask `a` differs from the mirrored mask `b`; 0 if there
+/// are no masks.
 double unlike_mirrored(const coco::Rle& a, const coco::Rle& b) {
   const std::size_t width = a.width, pixels = width * a.height;
   std::vector<std::uint8_t> left(pixels), right(pixels);
@@ -92,7 +92,7 @@ TEST_P(EveryDetector, MeasuresLossesWithoutSideEffects) {
   EXPECT_FALSE(same_all(buffers(*model), before)) << "a training step updates the statistics";
 }
 
-TEST_P(EveryDetector, HasFiniteGradientsForTrainedTensors) {
+TEST_P(EveryDetector, HasFiniteGradientsForTrainableParameters) {
   const auto model = detector();
   total_of(model->losses(small_batch(), {})).backward();
   for (const auto& parameter : model->parameters()) {
@@ -114,7 +114,7 @@ TEST_P(EveryDetector, ReturnsZeroBoxLossWithoutObjects) {
   total_of(losses).backward();
 }
 
-TEST_P(EveryDetector, FindsSortedObjectsInsideImage) {
+TEST_P(EveryDetector, ReturnsSortedObjectsInsideImage) {
   const auto model = detector(kEverything);
   const auto batch = small_batch();
   const auto found = model->detect(batch);
@@ -147,7 +147,7 @@ TEST_P(EveryDetector, ReportsProposalsAndRawDetections) {
         return one.label == object.label && one.score == object.score && one.box == object.box;
       }));
   }
-  expect_same_objects(model->detect(batch)[0], found[0]);  // equal detections without notes
+  expect_same_objects(model->detect(batch)[0], found[0]);  // the same detections without notes
   EXPECT_FALSE(detector("test.aug_flip = true\n")->gives_notes());
 }
 
@@ -163,7 +163,7 @@ TEST_P(EveryDetector, FindsSameObjectsInEqualViews) {
 TEST_P(EveryDetector, FindsMirroredObjectsInMirroredImage) {
   const auto model = detector(kEverything + "test.aug_flip = true\n");
   const auto batch = small_batch();
-  // Only the first image, which has no padding; boxes in padding have equal scores.
+  // Only the first image is compared. The second has padding, and boxes there have equal scores.
   const auto found = model->detect(batch)[0],
              mirrored = model->detect(apply_view(batch, {1, true}))[0];
   const auto width = static_cast<float>(batch.images[0].original_width);
@@ -173,25 +173,25 @@ TEST_P(EveryDetector, FindsMirroredObjectsInMirroredImage) {
            std::abs(a.box.x1 - (width - b.box.x2)) < 1e-2 && std::abs(a.box.y2 - b.box.y2) < 1e-2 &&
            unlike_mirrored(a.mask, b.mask) < 0.02;
   };
-  for (std::size_t d = 0; d < found.size(); ++d)  // near-equal scores may change their order
+  for (std::size_t d = 0; d < found.size(); ++d)  // nearly equal scores may swap
     EXPECT_TRUE(std::ranges::any_of(mirrored, [&](const auto& b) { return fits(found[d], b); }))
         << d << ": score " << found[d].score;
 }
 
-TEST_P(EveryDetector, MergesDetectionsOfSeveralScales) {
+TEST_P(EveryDetector, MergesDetectionsFromSeveralScales) {
   const auto model = detector(kEverything + "test.aug_scales = [0.5, 1.0, 1.3]\n");
   const auto found = model->detect(small_batch());
   for (const auto& image : found) EXPECT_FALSE(image.empty());
 }
 
-TEST(Views, MatchImageWithoutChanges) {
+TEST(Views, KeepBatchIfNotScaledOrFlipped) {
   const auto batch = small_batch();
   auto same = apply_view(batch, {});
   same.objects = batch.objects;
   EXPECT_EQ(digest(same), digest(batch));
 }
 
-TEST(Views, TransformBoxesThereAndBack) {
+TEST(Views, RestoreBoxesByInverseTransform) {
   const auto batch = small_batch();
   const auto boxes = at::tensor({1, 2, 30, 40, 50, 6, 70, 8}, at::kFloat).view({2, 4});
   for (const auto& view : {View{1.5, false}, View{0.6, true}, View{1, true}}) {
@@ -202,7 +202,7 @@ TEST(Views, TransformBoxesThereAndBack) {
   }
 }
 
-TEST(RetinaNet, MatchesTensorNamesOfTorchvision) {
+TEST(RetinaNet, UsesTorchvisionTensorNames) {
   const auto model = small_detector("retinanet", "style = 'torchvision'\n");
   std::set<std::string> names;
   for (const auto& parameter : model->parameters())
@@ -223,7 +223,7 @@ TEST(RetinaNet, MatchesTensorNamesOfTorchvision) {
             9 * 4);
 }
 
-TEST(CascadeRcnn, NumbersTensorsOfStages) {
+TEST(CascadeRcnn, NumbersTensorsByStage) {
   const auto model = small_detector("cascadercnn");
   for (const auto* name :
        {"roi_heads.box_head.0.fc6.weight", "roi_heads.box_predictor.2.bbox_pred.weight"})
@@ -232,7 +232,7 @@ TEST(CascadeRcnn, NumbersTensorsOfStages) {
             4);
 }
 
-TEST(HrNet, TrainsAndDetectsWithEveryDetector) {
+TEST(HrNet, TrainsAndDetectsAsBackbone) {
   for (const auto& [name, more] :
        {std::pair<std::string, std::string>{"maskrcnn", kFewProposals}, {"retinanet", ""}}) {
     const auto model =
@@ -261,7 +261,7 @@ TEST(C4, HasExpectedTensorShapes) {
   }
 }
 
-TEST(C4, TrainsLastStageFromBothHeads) {
+TEST(C4, TrainsLastStageThroughBothHeads) {
   const auto model = small_detector("maskrcnn", kFewOnC4 + "mask.conv_dim = 8\n");
   const auto name = "backbone.body.layer4.1.conv2.weight";
   for (const std::string loss : {"loss_classifier", "loss_mask", "loss_objectness"}) {
@@ -305,7 +305,7 @@ TEST(DetectorOptions, RejectContradictions) {
     EXPECT_THAT(complaint(name, table), HasSubstr(said)) << table;
 }
 
-TEST(DetectorOptions, RejectUnusedOptions) {
+TEST(DetectorOptions, RejectOptionsWithoutEffect) {
   EXPECT_THAT(complaint("maskrcnn", "\nbox.norm = 'gn'"), HasSubstr("a.toml:2:12: box.norm"));
   const std::vector<std::pair<std::string, std::string>> idle = {
       {"maskrcnn", "test.soft_nms_sigma = 0.7"},
@@ -330,7 +330,7 @@ TEST(DetectorOptions, RejectUnusedOptions) {
     EXPECT_THAT(complaint(name, table), HasSubstr("changes nothing")) << table;
 }
 
-TEST(DetectorOptions, AcceptUsedOptionsAndDefaults) {
+TEST(DetectorOptions, AcceptEffectiveOptionsAndDefaults) {
   const std::vector<std::pair<std::string, std::string>> fine = {
       {"cascadercnn", "style = 'torchvision'"},
       {"maskrcnn", "box.type = '4conv1fc'\nbox.norm = 'gn'"},

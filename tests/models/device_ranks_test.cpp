@@ -1,5 +1,5 @@
-// Runs on every rank. With train.micro_batch, the steps on a device are bit-identical to those of
-// one process.
+// Runs on every rank. With train.micro_batch, several ranks take the same steps on a device as one
+// process, bit for bit.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Metrics, values and momentum after three steps.
+/// The metrics of three steps, and the parameters and momentum after them.
 struct Trained {
   std::vector<StepMetrics> scalars;
   NamedTensors values;
@@ -51,7 +51,7 @@ void expect_same_training(const Trained& found, const Trained& expected) {
     for (std::size_t k = 0; k < expected.scalars[i].size(); ++k) {
       EXPECT_EQ(found.scalars[i][k].name, expected.scalars[i][k].name);
       EXPECT_EQ(found.scalars[i][k].value, expected.scalars[i][k].value)
-          << expected.scalars[i][k].name << " of step " << i;
+          << expected.scalars[i][k].name << " in step " << i;
     }
   }
   expect_same(found.values, expected.values);
@@ -59,7 +59,7 @@ void expect_same_training(const Trained& found, const Trained& expected) {
 
 const at::Device kThere(kOtherDevice, 0);
 
-TEST(DeviceMicroBatches, GiveSameBytesOnAnyRanks) {
+TEST(DeviceMicroBatches, DoNotDependOnRankCount) {
   for (const auto& kind :
        {SmallKind{"maskrcnn", kFewRegions + "mask.conv_dim = 8\n"}, SmallKind{"retinanet", ""}})
     for (const auto* norm : {"frozen_bn", "gn"}) {
@@ -69,7 +69,7 @@ TEST(DeviceMicroBatches, GiveSameBytesOnAnyRanks) {
     }
 }
 
-/// Compares with the CPU, where the micro-batches of one process can share a backward pass.
+/// The reference runs on the CPU, where the micro-batches of one process can share a backward pass.
 TEST(DeviceMicroBatches, ShareStatisticsAcrossRanks) {
   const SmallKind kind{"retinanet", ""};
   if (cluster->size() < 4) {

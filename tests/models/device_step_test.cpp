@@ -1,5 +1,5 @@
-// Steps whose decisions are made on the device equal the CPU's: values, state, rejections and their
-// reasons.
+// Steps that are accepted or rejected on the device match the CPU's: parameters, optimizer state,
+// rejections and their reasons.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
@@ -25,11 +25,11 @@ using ::testing::HasSubstr;
 
 const at::Device kThere(kOtherDevice, 0);
 
-/// The non-finite value that a step contains.
+/// Which value of a step is not finite.
 enum class Trouble { none, loss, gradient };
 
-/// loss = 0.1 |w x - id|^2 + b, with running statistics, a parameter without a gradient, and
-/// non-finite values on request.
+/// A detector whose loss is 0.1 |w x - id|^2 + b. It has running statistics, a parameter without a
+/// gradient and, on request, non-finite values.
 class Plane final : public Detector {
  public:
   explicit Plane(at::Device device) : device_(device) {
@@ -79,7 +79,7 @@ Batch image(std::int64_t id) {
   return batch;
 }
 
-/// A training on one device and all state that it changes.
+/// A training run on one device, with all state that it changes.
 struct Training {
   Training(at::Device device, const OptimizerOptions& options, const TrainOptions& train = {})
       : model(device), step(model, train, options) {}
@@ -135,7 +135,7 @@ std::vector<OptimizerOptions> rules() {
           {.weight_decay = 0.1, .clip_norm = 0.5, .trust = Trust::lars}};
 }
 
-TEST(DeviceStep, MatchesCpuWithEveryRule) {
+TEST(DeviceStep, MatchesCpuForEveryOptimizer) {
   for (std::size_t i = 0; i < rules().size(); ++i) {
     SCOPED_TRACE(i);
     Training here(at::kCPU, rules()[i]), there(kThere, rules()[i]);
@@ -147,7 +147,7 @@ TEST(DeviceStep, MatchesCpuWithEveryRule) {
   }
 }
 
-TEST(DeviceStep, KeepsWeightsInNonFiniteStep) {
+TEST(DeviceStep, KeepsWeightsIfStepIsNonFinite) {
   for (std::size_t i = 0; i < rules().size(); ++i)
     for (const auto trouble : {Trouble::loss, Trouble::gradient}) {
       SCOPED_TRACE(i);
@@ -165,8 +165,8 @@ TEST(DeviceStep, KeepsWeightsInNonFiniteStep) {
     }
 }
 
-// A momentum that becomes 0 clears the momentum buffers, but not in a rejected step.
-TEST(DeviceStep, ClearsMomentaOnlyInAcceptedStep) {
+// Setting the momentum to 0 clears the momentum buffers, unless the step is rejected.
+TEST(DeviceStep, ClearsMomentumOnlyInAcceptedStep) {
   Training there(kThere, {});
   there.take({3});
   auto options = OptimizerOptions{.momentum = 0};
@@ -181,8 +181,8 @@ TEST(DeviceStep, ClearsMomentaOnlyInAcceptedStep) {
   EXPECT_EQ(kept[0].second.cpu().abs().max().item<double>(), 0);
 }
 
-// With fp16's loss scale, gradients are divided before they are measured and applied.
-TEST(DeviceStep, DividesByLossScale) {
+// Gradients are divided by fp16's loss scale before their norm is measured and they are applied.
+TEST(DeviceStep, DividesGradientsByLossScale) {
   for (const auto& rule : rules()) {
     if (rule.trust != Trust::none) continue;
     Training here(at::kCPU, rule), there(kThere, rule);
@@ -200,7 +200,7 @@ TEST(DeviceStep, DividesByLossScale) {
   }
 }
 
-TEST(RunningStatistics, ReportChangesAndRestore) {
+TEST(RunningStatistics, ReportAndUndoChanges) {
   for (const auto& device : {at::Device(at::kCPU), kThere}) {
     Parameters parameters;
     const auto add = [&](const char* name, const at::Tensor& value) {
@@ -228,7 +228,7 @@ TEST(RunningStatistics, ReportChangesAndRestore) {
   }
 }
 
-// An exception in the destructor would end the process before the training could report the error.
+// An exception in the destructor would end the process before the trainer could report the error.
 TEST(BrokenDevice, ReleasesBatchWithoutThrowing) {
   const auto batch = small_batch();
   auto pixels = copied_ahead(batch, c10::Stream(c10::Stream::UNSAFE, kThere, 1));

@@ -1,4 +1,4 @@
-// A detector on another device than the CPU has the same losses, gradients, steps and detections,
+// On a device other than the CPU, a detector has the same losses, gradients, steps and detections,
 // and accesses no memory of the wrong device.
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/equal.h>
@@ -23,7 +23,7 @@ class Again final : public DataFlow<Batch> {
  public:
   Again(Batch batch, int times) : batch_(std::move(batch)), times_(times) {}
   std::optional<Delivery<Batch>> next() override {
-    if (times_ == 0) throw std::runtime_error("no more");
+    if (times_ == 0) throw std::runtime_error("no more batches");
     return Delivery<Batch>{batch_, {}, 0, 0, --times_};
   }
   std::int64_t epoch_size() const override { return 2; }
@@ -34,7 +34,7 @@ class Again final : public DataFlow<Batch> {
   int times_;
 };
 
-/// Returns a batch with its pixels on the device. The host's copy is zeroed, since no code should
+/// Returns the batch with its pixels on the device. The host copy is zeroed, since no code should
 /// read it.
 Batch uploaded(Batch batch, at::Device device) {
   batch = upload_ahead(std::make_unique<Again>(batch, 1), device)->next()->value;
@@ -57,7 +57,7 @@ TEST(Normalize, UploadsBatchOnceForAllParts) {
   const at::Device there(kOtherDevice, 0);
   auto batch = small_batch();
   batch.divisor = 16;
-  batch.images[0].width = 40;  // padded to 48 in a batch of its own
+  batch.images[0].width = 40;  // padded to 48 if it is alone
   std::vector<at::Tensor> expected;
   for (const auto& [part, places] : split_by_padded_size(batch))
     expected.push_back(normalize(part, {}));
@@ -122,22 +122,22 @@ TEST_P(OtherDevice, MatchesCpuInTrainingAndDetection) {
   const auto& [kind, more] = GetParam();
   const auto before = copies_on_own_streams();
   const auto there = train(kind, more, {kOtherDevice, 0}), here = train(kind, more, at::kCPU);
-  EXPECT_EQ(copies_on_own_streams(), before + 3) << "batches that were uploaded ahead";
+  EXPECT_EQ(copies_on_own_streams(), before + 3) << "each batch is uploaded ahead";
   expect_like(there, here);
 }
 
-TEST_P(OtherDevice, MatchesCpuInMicroBatches) {
+TEST_P(OtherDevice, MatchesCpuWithMicroBatches) {
   const auto& [kind, more] = GetParam();
   TrainOptions options;
   options.micro_batch = 1;
   const auto before = copies_on_own_streams();
   const auto there = train(kind, more, {kOtherDevice, 0}, options),
              here = train(kind, more, at::kCPU, options);
-  EXPECT_EQ(copies_on_own_streams(), before + 3) << "a batch is copied once for all its parts";
+  EXPECT_EQ(copies_on_own_streams(), before + 3) << "each batch is copied once for all its parts";
   expect_like(there, here);
 }
 
-TEST(MaskTargetsOnADevice, MatchCpu) {
+TEST(MaskTargetsOnDevice, MatchCpu) {
   const coco::Polygon triangle{10, 10, 90, 20, 60, 80};
   const std::vector<coco::Segmentation> shapes{std::vector<coco::Polygon>{triangle},
                                                coco::from_polygons({&triangle, 1}, 100, 100)};
@@ -151,7 +151,7 @@ TEST(MaskTargetsOnADevice, MatchCpu) {
   }
 }
 
-TEST(Uploaded, CopiesTensorsOfAllTypes) {
+TEST(Uploaded, CopiesAllTypesInOneUpload) {
   const std::vector<at::Tensor> values{at::tensor({1.5F, 2.5F, 3.5F}),
                                        at::tensor({1, 2, 3}, at::kLong).view({3, 1}),
                                        at::zeros({0, 4}),
@@ -170,7 +170,7 @@ TEST(Uploaded, CopiesTensorsOfAllTypes) {
   }
 }
 
-TEST(DeviceWithoutKernels, IsRejectedByName) {
+TEST(DeviceWithoutKernels, IsNamedInError) {
   EXPECT_THAT([] { small_detector("retinanet", "", "frozen_bn", at::kCUDA); },
               ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("device 'cuda'")));
 }

@@ -1,4 +1,4 @@
-// Frozen parameters and running statistics stay bit-identical, and all other ones change.
+// Frozen parameters and running statistics stay bit-identical, and all others change.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -12,8 +12,8 @@ namespace {
 class Frozen : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Norms, Frozen, ::testing::Values("bn", "sync_bn"));
 
-/// Trains a few steps and expects all tensors that match `frozen` to stay and all other running
-/// statistics to change.
+/// Trains for a few steps; expects all tensors that match `frozen` to stay unchanged and all other
+/// running statistics to change.
 void expect_frozen(const std::string& norm, const std::string& table,
                    const OptimizerOptions& optimizer, const std::string& frozen) {
   const auto model = small_detector("maskrcnn", "fpn.norm = 'bn'\n" + kFewRegions + table, norm);
@@ -48,8 +48,8 @@ TEST_P(Frozen, KeepsStatisticsOfFrozenGroups) {
                 "layer3\\..*");
 }
 
-/// The norm of a layer in which only the convolution is frozen is trained.
-TEST_P(Frozen, TrainsNormOfFrozenConvolutions) {
+/// If only a layer's convolution is frozen, its norm is still trained.
+TEST_P(Frozen, TrainsNormsAfterFrozenConvolutions) {
   expect_frozen(GetParam(), "backbone.freeze_at = 1\n",
                 {.groups = {{.match = "backbone.body.layer4.*.conv*.weight", .frozen = true}}},
                 "((conv1|bn1)|layer4\\..*\\.conv.)\\..*");

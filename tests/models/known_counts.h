@@ -1,4 +1,5 @@
-// Counts that normalise a detector's losses, computed with and without its network.
+// Compares the counts that normalise a detector's losses: from counts(), which does not run the
+// network, and from the losses.
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -8,7 +9,7 @@
 
 namespace millrace::testing {
 
-/// Expects the detector's counts() to equal the counts of its losses.
+/// Expects the detector's counts() to equal the counts in its losses.
 inline void expect_known_counts(Detector& detector, const Batch& batch, const StepInfo& step) {
   const at::NoGradGuard no_graph;
   const auto by_losses = counts_of(detector.loss_sums(batch, step));

@@ -45,11 +45,12 @@ TEST(GiouLoss, ReturnsValuesFromZeroToTwo) {
   EXPECT_NEAR(loss(boxes_of({0, 0, 1, 1})), 0, 1e-6);
   // Disjoint: IoU 0, and the boxes cover two thirds of the 3 x 1 hull.
   EXPECT_NEAR(loss(boxes_of({2, 0, 3, 1})), 1 + 1.0 / 3, 1e-6);
-  // They share a quarter of each: IoU 1/7, and cover 7/9 of the hull of area 9/4.
+  // They overlap by a quarter of each box: IoU 1/7. Their union covers 7/9 of the hull, of area
+  // 9/4.
   EXPECT_NEAR(loss(boxes_of({0.5, 0.5, 1.5, 1.5})), 1 - 1.0 / 7 + 2.0 / 9, 1e-6);
 }
 
-TEST(GiouLoss, WeightsBoxes) {
+TEST(GiouLoss, AppliesBoxWeights) {
   const auto boxes = random_boxes(3, 30, 25, 1), targets = random_boxes(3, 30, 25, 3);
   const auto weights = at::tensor({0.0F, 1.0F, 2.5F});
   const auto alone = [&](std::int64_t i) {
@@ -70,7 +71,7 @@ TEST(BoxLoss, IsZeroForPerfectDeltas) {
         << value_name(loss.bbox_reg_loss_type);
 }
 
-/// Computes the focal loss by its definition, with a tensor of targets.
+/// Computes the focal loss by its definition, with one-hot targets.
 at::Tensor focal_by_definition(const at::Tensor& logits, const at::Tensor& classes,
                                const FocalOptions& options) {
   auto target = at::zeros_like(logits);
@@ -121,7 +122,7 @@ TEST(FocalLoss, IsFiniteForLargeLogits) {
   EXPECT_TRUE(logits.grad().isfinite().all().item<bool>());
 }
 
-TEST(FocalLoss, GivesSameResultOnAnyThreads) {
+TEST(FocalLoss, DoesNotDependOnThreadCount) {
   const auto classes = random_values({5000}, -2, 7, 3).floor().to(at::kLong);
   expect_same_on_any_threads([&] {
     const auto logits = random_values({5000, 7}, -6, 6, 1).requires_grad_();

@@ -12,7 +12,8 @@
 namespace millrace::testing {
 namespace {
 
-/// Stars in an image of height x width pixels, every third as run lengths, with two regions each.
+/// Stars in an image of height x width pixels, with two regions per star. Every third star is an
+/// RLE, the others are polygons.
 struct Shapes {
   std::uint32_t height, width;
   std::vector<coco::Segmentation> stars;
@@ -66,7 +67,7 @@ TEST(SoftMaskTargets, MatchRoiAlignOfWholeBitmaps) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer keeps freed memory for a while.
-TEST(SoftMaskTargets, NeedNoWholeBitmaps) {
+TEST(SoftMaskTargets, DoNotAllocateWholeBitmaps) {
   const Shapes shapes(200, 2000, 2000, 60);  // as floats, the bitmaps would take 3 GiB
   rusage usage{};
   shapes.targets(MaskTarget::soft);
@@ -75,14 +76,14 @@ TEST(SoftMaskTargets, NeedNoWholeBitmaps) {
 }
 #endif
 
-TEST(MaskTargets, GiveSameResultOnAnyThreads) {
+TEST(MaskTargets, DoNotDependOnThreadCount) {
   const Shapes shapes(30, 300, 300, 90);
   expect_same_on_any_threads([&] {
     return std::vector{shapes.targets(MaskTarget::soft), shapes.targets(MaskTarget::binary)};
   });
 }
 
-TEST(MaskTargets, MatchSoftTargetsExceptOutline) {
+TEST(MaskTargets, MatchSoftTargetsExceptAtOutline) {
   const Shapes shapes(30, 300, 300, 90);
   const auto soft = shapes.targets(MaskTarget::soft), binary = shapes.targets(MaskTarget::binary);
   EXPECT_TRUE(binary.eq(0).logical_or(binary.eq(1)).all().item<bool>());

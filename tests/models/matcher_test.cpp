@@ -13,7 +13,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns boxes (0, top) - (100, bottom).
+/// Returns boxes from (0, top) to (100, bottom).
 at::Tensor of_rows(const std::vector<std::pair<int, int>>& rows) {
   std::vector<float> corners;
   for (const auto& [top, bottom] : rows)
@@ -21,14 +21,15 @@ at::Tensor of_rows(const std::vector<std::pair<int, int>>& rows) {
   return boxes_of(corners);
 }
 
-/// Returns boxes (0, 0) - (100, height). The IoU of two of them is the ratio of their heights.
+/// Returns boxes from (0, 0) to (100, height). The IoU of two such boxes is the ratio of their
+/// heights.
 at::Tensor of_heights(const std::vector<int>& heights) {
   std::vector<std::pair<int, int>> rows;
   for (const int height : heights) rows.emplace_back(0, height);
   return of_rows(rows);
 }
 
-/// Matches by the definition, on the whole IoU table.
+/// Matches by the definition, with the full IoU matrix.
 Matches match_by_table(const at::Tensor& truth, const at::Tensor& boxes,
                        const MatchOptions& options) {
   const auto iou = box_iou(truth, boxes, options.offset);
@@ -49,15 +50,16 @@ struct MatchCase {
   std::vector<std::int64_t> label;
 };
 
-TEST(Match, MatchesFewBoxes) {
+TEST(Match, ReturnsExpectedLabels) {
   const MatchOptions strict{0.3, 0.7}, best{0.6, 0.7, true}, loose{0.3, 0.7, true};
   const auto none = at::zeros({0, 4}), one = of_heights({100});
   const std::vector<MatchCase> cases = {
       {none, of_heights({9, 9}), loose, {0, 0}},
       {of_heights({9, 9}), none, loose, {}},
-      // An IoU of bg_iou_thresh is not background, and one of fg_iou_thresh is foreground.
+      // An IoU equal to bg_iou_thresh is not background; an IoU equal to fg_iou_thresh is
+      // foreground.
       {one, of_heights({29, 30, 69, 70}), strict, {0, -1, -1, 1}},
-      // Box 1 is the best match of truth 1 but overlaps truth 0 more, and stays with truth 0.
+      // Box 1 is truth 1's best match, but overlaps truth 0 more and is matched to truth 0.
       {of_rows({{0, 100}, {100, 200}}), of_rows({{0, 10}, {40, 140}, {500, 600}}), best, {0, 1, 0}},
       // A truth without overlapping boxes.
       {of_rows({{500, 600}}), of_rows({{0, 100}, {100, 200}}), loose, {0, 0}},
@@ -70,12 +72,12 @@ TEST(Match, MatchesFewBoxes) {
   }
 }
 
-TEST(Match, MatchesFullOverlapTable) {
+TEST(Match, MatchesDefinition) {
   const auto truths = random_boxes(60, 3000, 300, 1);
   for (const std::int64_t count : {1, 1023, 1024, 9000})
     for (const double offset : {0.0, 1.0})
       for (const bool low_quality : {false, true}) {
-        // In order of height, as anchors are, so that the blocks are disjoint.
+        // Sorted by y1, as anchors are, so that the blocks of boxes are disjoint.
         auto boxes = random_boxes(count, 3000, 300, 3);
         boxes = boxes.index_select(0, boxes.select(1, 1).argsort());
         const MatchOptions options{0.3, 0.7, low_quality, offset};
@@ -93,7 +95,7 @@ TEST(Match, LabelsNonFiniteBoxesAsBackground) {
   EXPECT_TRUE(tensors_equal(label, at::tensor({0, 0, 1, 0}, at::kChar)));
 }
 
-TEST(Match, GivesSameResultOnAnyThreads) {
+TEST(Match, DoesNotDependOnThreadCount) {
   const auto truths = random_boxes(9, 300, 80, 1), boxes = random_boxes(9000, 300, 80, 3);
   expect_same_on_any_threads([&] {
     const auto [truth, label] = match(truths, boxes, {0.3, 0.7, true});
@@ -116,7 +118,7 @@ TEST(Match, NeedsLittleMemoryForManyObjects) {
         {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = true});
   const auto before = peak_memory();
   match(truths, anchors, {.bg_iou_thresh = 0.3, .fg_iou_thresh = 0.7, .low_quality = true});
-  EXPECT_LT(peak_memory() - before, 16 * 1024);  // the table would take 1 GiB
+  EXPECT_LT(peak_memory() - before, 16 * 1024);  // the IoU matrix would take 1 GiB
 }
 
 TEST(Match, RejectsShapeMismatch) {
@@ -124,7 +126,7 @@ TEST(Match, RejectsShapeMismatch) {
   EXPECT_THROW(match(at::zeros({3, 4}), at::zeros({5, 5}), {}), std::invalid_argument);
 }
 
-TEST(Match, MatchesEachImageOfBatch) {
+TEST(Match, MatchesBatchImageByImage) {
   const auto truths = random_boxes(12, 300, 80, 1), boxes = random_boxes(3000, 300, 80, 3);
   const auto begins = longs({0, 5, 5, 12});
   const MatchOptions options{0.3, 0.7, true};

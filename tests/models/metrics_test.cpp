@@ -27,21 +27,21 @@ std::map<std::string, double> recall(const at::Tensor& proposals, const Truth& t
   return values_of(metrics);
 }
 
-TEST(RecallOfProposals, CountsEachObjectByBestProposal) {
+TEST(ProposalRecall, CountsEachObjectByBestProposal) {
   const auto truth = two_objects();
   const std::map<std::string, double> whole = {{"rpn/recall50", 1}, {"rpn/recall70", 1}},
                                       none = {{"rpn/recall50", 0}, {"rpn/recall70", 0}},
                                       half = {{"rpn/recall50", 0.5}, {"rpn/recall70", 0}};
   EXPECT_EQ(recall(truth.boxes, truth), whole);
-  // IoU 0.6 of two proposals with the first object, none near the second.
+  // Two proposals have IoU 0.6 with the first object; none is near the second.
   EXPECT_EQ(recall(boxes_of({0, 0, 10, 6, 0, 0, 6, 10}), truth), half);
   EXPECT_EQ(recall(at::zeros({0, 4}), truth), none);
   const Truth no_objects{.boxes = at::zeros({0, 4}), .labels = longs({})};
   EXPECT_TRUE(recall(truth.boxes, no_objects).empty());
 }
 
-/// Returns the metrics of two foreground regions, of labels 0 and 2, and two of the background (3),
-/// for the predicted labels `said`.
+/// Returns the metrics of four regions for the predicted labels `said`. The true labels are 0 and
+/// 2, and twice the background (3).
 std::map<std::string, double> box_metrics(const std::vector<std::int64_t>& said) {
   Parameters parameters;
   const Scope root(parameters, 1);
@@ -62,7 +62,7 @@ std::map<std::string, double> box_metrics(const std::vector<std::int64_t>& said)
   return values_of(metrics);
 }
 
-TEST(BoxFigures, DistinguishMissedFromMisclassified) {
+TEST(BoxMetrics, DistinguishMissedFromMisclassified) {
   using Values = std::map<std::string, double>;
   EXPECT_EQ(box_metrics({0, 2, 3, 3}), (Values{{"box/accuracy", 1},
                                                {"box/fg_accuracy", 1},

@@ -50,7 +50,7 @@ TEST(BatchedNms, MatchesDefinitionAtAnyThreshold) {
       }
 }
 
-TEST(BatchedNms, GivesSameResultOnAnyThreads) {
+TEST(BatchedNms, DoesNotDependOnThreadCount) {
   const ManyBoxes scene;
   expect_same_on_any_threads([&] { return std::vector{scene.kept(0.4)}; });
 }

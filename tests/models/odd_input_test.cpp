@@ -1,5 +1,5 @@
-// Valid but unusual input gives finite losses and detections inside the image, or none, for every
-// detector.
+// For valid but unusual input, every detector has finite losses and returns detections inside the
+// image, or none.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/isfinite.h>
 
@@ -11,10 +11,10 @@
 namespace millrace::testing {
 namespace {
 
-/// Allows detections of any size down to the default test.min_size.
+/// Keeps detections of any score; the default test.min_size applies.
 const std::string kEveryBox = "test.score_thresh = 0.0\ntest.detections_per_img = 20\n";
 
-class OddInput : public ::testing::TestWithParam<SmallKind> {
+class DetectorOnOddInput : public ::testing::TestWithParam<SmallKind> {
  protected:
   std::unique_ptr<Detector> detector_ =
       small_detector(GetParam().name, GetParam().more + kEveryBox);
@@ -32,10 +32,10 @@ class OddInput : public ::testing::TestWithParam<SmallKind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(ByName, OddInput, ::testing::ValuesIn(small_kinds()), title_of);
+INSTANTIATE_TEST_SUITE_P(ByName, DetectorOnOddInput, ::testing::ValuesIn(small_kinds()), title_of);
 
 /// Returns one image of height x width pixels with an object that fills it. As in the data flow,
-/// its longer side is limited to 1333 pixels, and it is padded to whole strides.
+/// its longer side is limited to 1333 pixels, and it is padded to multiples of 32.
 Batch one_image(std::int32_t height, std::int32_t width) {
   const float scale = std::min(1.0F, 1333.0F / static_cast<float>(std::max(height, width)));
   const auto scaled = [&](std::int32_t side) {
@@ -61,7 +61,7 @@ Batch one_image(std::int32_t height, std::int32_t width) {
   return batch;
 }
 
-TEST_P(OddInput, HandlesVeryLongAndTinyImages) {
+TEST_P(DetectorOnOddInput, HandlesVeryLongAndTinyImages) {
   for (const auto& [height, width] : {std::pair{10'000, 20}, {20, 10'000}, {1, 1}}) {
     SCOPED_TRACE(std::to_string(height) + " x " + std::to_string(width));
     const auto batch = one_image(height, width);
@@ -70,7 +70,7 @@ TEST_P(OddInput, HandlesVeryLongAndTinyImages) {
   }
 }
 
-TEST_P(OddInput, HandlesObjectsOutsideTheirImage) {
+TEST_P(DetectorOnOddInput, HandlesObjectsOutsideImage) {
   auto batch = small_batch();
   batch.objects[0].boxes = {{500, 500, 520, 530}, {-300, -300, -280, -200}, {90, 60, 120, 90}};
   batch.objects[0].crowd = {0, 0, 0};
@@ -78,7 +78,7 @@ TEST_P(OddInput, HandlesObjectsOutsideTheirImage) {
   expect_finite_loss_and_gradients(batch);
 }
 
-TEST_P(OddInput, FindsNothingWithNaNWeights) {
+TEST_P(DetectorOnOddInput, FindsNothingIfWeightsAreNaN) {
   {
     const at::NoGradGuard no_grad;
     for (const auto& [name, value, kind, classes] : detector_->parameters())

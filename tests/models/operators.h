@@ -1,4 +1,4 @@
-// Input for tests of operators, and properties that all operators have.
+// Inputs for operator tests, and checks that apply to all operators.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -22,7 +22,7 @@ namespace millrace::testing {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-/// Returns values in [low, high), a function of `seed`.
+/// Returns random values in [low, high), drawn with `seed`.
 inline at::Tensor random_values(at::IntArrayRef shape, double low, double high,
                                 std::uint64_t seed) {
   Rng rng{seed};
@@ -33,8 +33,8 @@ inline at::Tensor random_values(at::IntArrayRef shape, double low, double high,
   return values;
 }
 
-/// Returns boxes [count, 4] with corners in a square of `extent` pixels and sides of 1 to `side`
-/// pixels.
+/// Returns boxes [count, 4] with x1 and y1 below `extent` pixels, and a width and height of 1 to
+/// `side` pixels.
 inline at::Tensor random_boxes(std::int64_t count, double extent, double side, std::uint64_t seed) {
   const auto corner = random_values({count, 2}, 0, extent, seed);
   return at::cat({corner, corner + random_values({count, 2}, 1, side, seed + 1)}, 1);
@@ -49,7 +49,7 @@ inline at::Tensor longs(const std::vector<std::int64_t>& values) {
   return at::tensor(values, at::kLong);
 }
 
-/// Expects `work` to give the same bits on 1, 2, 3 and 8 threads.
+/// Expects `work` to return the same bits with 1, 2, 3 and 8 threads.
 inline void expect_same_on_any_threads(const std::function<std::vector<at::Tensor>()>& work) {
   const int before = at::get_num_threads();
   at::set_num_threads(1);

@@ -33,7 +33,7 @@ std::atomic<int> own_stream_copies = 0;
 std::atomic<bool> is_broken = false;
 
 void check_device() {
-  if (is_broken) throw std::runtime_error("the other device has met a fault");
+  if (is_broken) throw std::runtime_error("a fault occurred on the other device");
 }
 
 /// Counts the traffic between CPU and device.
@@ -69,8 +69,7 @@ class Counter {
 thread_local bool Counter::paused = false;
 Counter counter;
 
-/// Stops the counting of this thread's copies during its lifetime, since they are part of an
-/// operator.
+/// Stops counting this thread's copies during its lifetime, since they are part of an operator.
 class Uncounted {
  public:
   Uncounted() : was_(std::exchange(Counter::paused, true)) {}
@@ -81,7 +80,7 @@ class Uncounted {
   bool was_;
 };
 
-/// Allocates ordinary memory that is reported as page-locked.
+/// Allocates ordinary memory and reports it as pinned.
 class PinnedMemory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -119,7 +118,7 @@ void PinnedMemory::release(void* address) {
   delete[] block;
 }
 
-/// Allocates blocks whose addresses cannot be accessed; their bytes are elsewhere.
+/// Allocates blocks whose addresses cannot be accessed; the bytes are stored elsewhere.
 class Memory final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -167,7 +166,7 @@ void Memory::release(void* address) {
   all.blocks_.erase(block);
 }
 
-/// Returns a CPU tensor over the bytes of a tensor of the device.
+/// Returns a CPU tensor that shares the bytes of a device tensor.
 at::Tensor within(const at::Tensor& tensor) {
   if (tensor.is_cpu()) return tensor;
   return at::from_blob(memory().bytes_at(tensor.const_data_ptr()), tensor.sizes(), tensor.strides(),
@@ -217,7 +216,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
-/// The functions of a device that the backward pass needs.
+/// The device functions that the backward pass needs.
 class Hooks final : public at::PrivateUse1HooksInterface {
  public:
   bool isBuilt() const override { return true; }
@@ -277,8 +276,8 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
-/// Returns true if the operator returns a number to the host or a tensor whose size depends on
-/// values.
+/// Returns true if the operator returns a number to the host or a tensor whose size depends on its
+/// input's values.
 bool asks_the_device(const std::string& name, const torch::jit::Stack& arguments) {
   static const std::set<std::string> asking{
       "aten::_local_scalar_dense", "aten::equal",    "aten::is_nonzero",
@@ -294,7 +293,7 @@ bool asks_the_device(const std::string& name, const torch::jit::Stack& arguments
   return false;
 }
 
-/// Runs the CPU's operator; throws if its tensors, except single numbers, are of two devices.
+/// Runs the CPU operator; throws if its tensors, except scalars, are on two devices.
 void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   bool here = false, there = false;
   const auto look = [&](const at::Tensor& tensor) {
@@ -307,7 +306,7 @@ void on_the_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       for (const auto& tensor : argument.toTensorVector()) look(tensor);
   }
   if (here && there)
-    throw std::logic_error(op.schema().name() + " is given tensors of two devices");
+    throw std::logic_error(op.schema().name() + " received tensors on two devices");
   if (asks_the_device(op.schema().name(), *stack)) counter.wait(op.schema().name());
   const Uncounted part_of_it;
   at::native::cpu_fallback(op, stack);
@@ -348,11 +347,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_reshape_alias", at::native::_reshape_alias);
   library.impl("convolution_overrideable", convolve);
   library.impl("convolution_backward_overrideable", convolve_back);
-  // The default composes it of views that channels last does not allow.
+  // The default implementation uses views that the channels-last format does not allow.
   library.impl("native_group_norm", torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
 TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
-  // Also for the detectors' operators, like the kernels of a plug-in.
+  // The fallback also runs the detectors' own operators, for which a real device has plug-in
+  // kernels.
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_cpu>());
 }
 

@@ -1,5 +1,5 @@
-// A device with memory of its own, like a GPU: accessing it other than by copies crashes, and
-// operators reject tensors of two devices.
+// A test device with its own memory, like a GPU: any access except by copies crashes, and operators
+// reject tensors on two devices.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,14 +9,14 @@
 
 namespace millrace::testing {
 
-/// PyTorch's "privateuse1". Its operators run on the CPU, including those of the detectors
-/// (millrace/models/ops/operators.cpp).
+/// PyTorch's "privateuse1" device. Its operators, including the detectors'
+/// (millrace/models/ops/operators.cpp), run on the CPU.
 inline constexpr c10::DeviceType kOtherDevice = c10::DeviceType::PrivateUse1;
 
 /// Returns the number of copies from CPU memory on a stream other than the default one.
 int copies_on_own_streams();
 
-/// Makes requests for events throw during its lifetime, as after a fault on a GPU.
+/// Makes event queries throw during its lifetime, as after a GPU fault.
 class BrokenDevice {
  public:
   BrokenDevice();
@@ -24,13 +24,13 @@ class BrokenDevice {
   ~BrokenDevice();
 };
 
-/// Traffic between the CPU and the device, over all threads.
+/// Traffic between the CPU and the device, summed over all threads.
 struct Traffic {
   int uploads = 0;    // copies of tensors to the device
   int downloads = 0;  // copies of tensors to the CPU
-  /// Number of times a GPU's host would wait for all work of the device, by cause: for each copy
-  /// back, each upload that is not both asynchronous and from page-locked memory, and each operator
-  /// whose result has a size that the device decides (nonzero and the like).
+  /// Number of times that the host would wait for all work of a GPU, by cause: each copy back, each
+  /// upload that is synchronous or not from pinned memory, and each operator whose result size
+  /// depends on values (nonzero etc.).
   std::map<std::string, int> waits_by;
 
   int waits() const {

@@ -1,5 +1,4 @@
-// Autocast on the test device: the subset of the operators that libtorch casts on GPUs which the
-// tests need.
+// Autocast on the test device, for those operators that libtorch casts on GPUs and the tests use.
 #include <ATen/Operators.h>
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
@@ -10,7 +9,7 @@ TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFallthrough());
 }
 
-TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {  // the name that libtorch's macros use
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {  // libtorch's macros require the name `m`
   KERNEL_PRIVATEUSEONE(convolution, lower_precision_fp)
   KERNEL_PRIVATEUSEONE(conv2d, lower_precision_fp)
   KERNEL_PRIVATEUSEONE(conv_transpose2d, input, lower_precision_fp)

@@ -27,7 +27,7 @@ struct Scene {
   }
 };
 
-/// Selects proposals by the definition, step by step on tensors.
+/// Selects proposals by the definition, with one tensor operation per step.
 at::Tensor by_definition(const Scene& scene, std::int64_t image, const ProposalOptions& options) {
   std::vector<at::Tensor> indices, levels;
   std::int64_t first = 0;
@@ -87,7 +87,7 @@ TEST(Proposals, DoNotDependOnOtherImages) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(tensors_equal(moved[(i + 1) % 3], all[i]));
 }
 
-TEST(Proposals, GiveSameResultOnAnyThreads) {
+TEST(Proposals, DoNotDependOnThreadCount) {
   const Scene scene;
   expect_same_on_any_threads([&] { return scene.proposals({.by_probability = true}); });
 }
@@ -106,7 +106,7 @@ TEST(Proposals, SkipNonFiniteBoxes) {
   }
 }
 
-TEST(Proposals, AreEmptyWithoutFiniteValues) {
+TEST(Proposals, AreEmptyIfNoValueIsFinite) {
   Scene scene;
   const auto expect_none = [&] {
     for (const auto& boxes : scene.proposals({}))
@@ -126,7 +126,7 @@ TEST(Proposals, SkipBoxesOutsideImage) {
   for (const auto& boxes : scene.proposals({})) EXPECT_EQ(boxes.size(0), 0);
 }
 
-TEST(Proposals, AcceptImagesOfOneColumn) {
+TEST(Proposals, AcceptThinAndEmptyImages) {
   Scene scene;
   scene.sizes = {{10'000, 20}, {1, 1}, {0, 0}};
   const auto all = scene.proposals({});
@@ -135,7 +135,7 @@ TEST(Proposals, AcceptImagesOfOneColumn) {
   EXPECT_EQ(all[2].size(0), 0);
 }
 
-TEST(Proposals, ReadNarrowTypesAsFloat) {
+TEST(Proposals, ConvertHalfPrecisionToFloat) {
   Scene scene;
   const auto as = [&](at::ScalarType type) {
     scene.logits = scene.logits.to(type);

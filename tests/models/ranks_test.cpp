@@ -1,5 +1,4 @@
-// Runs on every rank: detectors trained by several ranks learn what one process learns from all
-// images.
+// Runs on every rank: training on several ranks matches training on all images in one process.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
@@ -19,14 +18,14 @@ namespace {
 
 constexpr std::int64_t kSteps = 20;
 
-/// Relative tolerance of losses and metrics. fp32 sums in another order differ by about 1e-7, and
-/// training steps amplify it. Observed: 1e-8 to 1e-5.
+/// Relative tolerance for losses and metrics. Summing fp32 values in a different order changes
+/// results by about 1e-7, and training steps amplify the difference. Observed: 1e-8 to 1e-5.
 constexpr double kRounding = 1e-4;
 
-/// Tolerance once rounding has moved a proposal over a threshold and so replaced one of the few
-/// regions of a small detector. With batch norm and without pretrained weights this happens in the
-/// first step, otherwise after more than ten steps, on some processors. Observed for the whole
-/// loss: 0.013.
+/// Tolerance after rounding has moved a proposal across a threshold and so replaced one of the
+/// small detector's few regions. On some processors this happens in the first step with batch norm
+/// and no pretrained weights, and otherwise after more than ten steps. Observed for the total loss:
+/// 0.013.
 constexpr double kOtherRegions = 0.05;
 constexpr std::size_t kStepsOfSameRegions = 10;
 
@@ -61,8 +60,8 @@ std::vector<StepMetrics> train(const Cluster& all, const Case& one, std::int64_t
   return scalars;
 }
 
-TEST(SyncBn, MatchesBatchNormOfAllImages) {
-  const auto images = cluster->size() - 1;  // the last rank has none
+TEST(SyncBn, MatchesBatchNormOverAllImages) {
+  const auto images = cluster->size() - 1;  // the last rank has no image
   const auto whole = values_to_norm(images);
   const auto alone = normed(Cluster::alone(), at::kCPU, whole, 0, images);
   const bool has_one = cluster->rank() < images;
@@ -79,15 +78,15 @@ TEST(SyncBn, MatchesBatchNormOfAllImages) {
   EXPECT_TRUE(tensors_close(own.dx, alone.dx.narrow(0, cluster->rank(), 1), 1e-5));
 }
 
-class RanksTrain : public ::testing::TestWithParam<Case> {};
+class TrainingOnRanks : public ::testing::TestWithParam<Case> {};
 
 const std::string kMasks = kFewRegions + "mask.conv_dim = 8\n";
 
 INSTANTIATE_TEST_SUITE_P(
-    ByName, RanksTrain,
+    ByName, TrainingOnRanks,
     ::testing::Values(
         Case{"MaskRcnn", "maskrcnn", kMasks},
-        Case{"MaskRcnnOfMicroBatches", "maskrcnn", kMasks, "frozen_bn", 2},
+        Case{"MaskRcnnInMicroBatches", "maskrcnn", kMasks, "frozen_bn", 2},
         Case{"MaskRcnnSyncBn",
              "maskrcnn",
              kMasks + "fpn.norm = 'sync_bn'\nbox.type = '4conv1fc'\nbox.norm = 'sync_bn'\n",
@@ -104,9 +103,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"RetinaNetSyncBn", "retinanet", "", "sync_bn"}),
     [](const auto& one) { return one.param.name; });
 
-TEST_P(RanksTrain, MatchOneProcessAndPreviousRun) {
+TEST_P(TrainingOnRanks, MatchesOneProcessAndPreviousRun) {
   if (4 % (GetParam().parts * static_cast<std::size_t>(cluster->size())) != 0)
-    GTEST_SKIP() << "there are four images";
+    GTEST_SKIP() << "the ranks cannot share four images equally";
   const auto together = train(*cluster, GetParam());
   const auto again = train(*cluster, GetParam(), kSteps / 4);
   EXPECT_TRUE(std::ranges::equal(again, std::span(together).first(again.size())));
@@ -127,7 +126,7 @@ TEST_P(RanksTrain, MatchOneProcessAndPreviousRun) {
         most_loss = std::max(most_loss, off);
     }
   }
-  std::printf("largest relative difference: %.2g in %zu steps; of the loss after them: %.2g\n",
+  std::printf("largest relative difference: %.2g in the first %zu steps, %.2g in later losses\n",
               most, same_regions, most_loss);
   EXPECT_LT(most, kRounding);
   EXPECT_LT(most_loss, kOtherRegions);

@@ -15,7 +15,7 @@ at::Tensor random_rois(std::int64_t count, std::int64_t images, double extent, d
   return at::cat({image, random_boxes(count, extent, side, 4)}, 1);
 }
 
-TEST(RoiAlign, ReturnsPixelForCellOnPixel) {
+TEST(RoiAlign, ReturnsPixelIfCellIsCentredOnIt) {
   const auto features = random_values({1, 1, 6, 6}, -1, 1, 1);
   // the pixel in row 3, column 2
   const auto rois = at::tensor({0, 2, 3, 3, 4}, at::kFloat).view({1, 5});
@@ -23,9 +23,9 @@ TEST(RoiAlign, ReturnsPixelForCellOnPixel) {
   EXPECT_EQ(output.item<float>(), features[0][0][3][2].item<float>());
 }
 
-// The operator is linear, so its gradient is right if <g, A d> = <A' g, d> for any g and d. This
-// avoids the rounding of finite differences.
-TEST(RoiAlign, ReturnsTransposedOperatorAsGradient) {
+// The operator A is linear, so its gradient A' is correct if <g, A d> = <A' g, d> for any g and d.
+// Unlike finite differences, this check adds no rounding errors.
+TEST(RoiAlign, HasTransposedOperatorAsGradient) {
   const auto rois = random_rois(40, 2, 80, 60);
   const auto levels = random_values({40}, 0, 2, 9).to(at::kLong);
   for (const bool aligned : {false, true})
@@ -50,7 +50,7 @@ TEST(RoiAlign, ReturnsTransposedOperatorAsGradient) {
       }
 }
 
-TEST(RoiAlign, GivesSameResultOnAnyThreads) {
+TEST(RoiAlign, DoesNotDependOnThreadCount) {
   const auto rois = random_rois(60, 3, 100, 60);
   const auto weights = random_values({60, 70, 7, 7}, -1, 1, 6);
   const auto levels = random_values({60}, 0, 2, 9).to(at::kLong);
@@ -85,7 +85,7 @@ TEST(RoiAlign, AcceptsGradientsOfAnyMemoryFormat) {
   EXPECT_TRUE(tensors_equal(of(gradient.transpose(2, 3).contiguous().transpose(2, 3)), expected));
 }
 
-TEST(RoiAlign, MatchesEachMapAlone) {
+TEST(RoiAlign, MatchesPoolingFromEachMap) {
   const auto rois = random_rois(50, 2, 90, 60);
   const auto levels = random_values({50}, 0, 3, 8).to(at::kLong);
   std::vector<at::Tensor> maps, alone;
@@ -107,7 +107,7 @@ TEST(RoiAlign, MatchesEachMapAlone) {
   }
 }
 
-// The maps of two poolings, one of which omits the last map, and of another use.
+// The maps are pooled twice, once without the last map, and the first map is also used directly.
 TEST(RoiAlign, SumsSharedGradientsOfAllUses) {
   const auto rois = random_rois(40, 2, 90, 60), few = random_rois(5, 2, 60, 50);
   const auto levels = random_values({40}, 0, 3, 8).to(at::kLong);
@@ -135,7 +135,7 @@ TEST(RoiAlign, SumsSharedGradientsOfAllUses) {
   }
 }
 
-TEST(RoiAlign, ResetsSharedGradientsEachBackwardPass) {
+TEST(RoiAlign, ResetsSharedGradientsInEachBackwardPass) {
   const auto rois = random_rois(20, 2, 40, 30);
   const auto leaf = random_values({2, 8, 10, 12}, -1, 1, 1).requires_grad_();
   const auto maps = with_shared_gradients({leaf});
@@ -153,7 +153,7 @@ TEST(RoiAlign, ReturnsZeroGradientForUnusedMaps) {
   for (const auto& map : maps) EXPECT_TRUE(tensors_equal(map.grad(), at::zeros_like(map)));
 }
 
-TEST(RoiAlign, KeepsConstantsOfAnyShape) {
+TEST(RoiAlign, KeepsConstantsForAnyMapShape) {
   for (const auto& [height, width] : {std::pair{16, 16}, {1, 1}, {2500, 5}, {5, 2500}}) {
     const auto features = at::full({1, 65, height, width}, -1.5);
     const auto rois = at::tensor({0, 0, 0, 4 * width, 4 * height}, at::kFloat).view({1, 5});
@@ -165,7 +165,7 @@ TEST(RoiAlign, KeepsConstantsOfAnyShape) {
   }
 }
 
-TEST(RoiAlign, ReadsNarrowMapsAsFloat) {
+TEST(RoiAlign, ConvertsHalfPrecisionMapsToFloat) {
   const auto rois = random_rois(9, 2, 10, 8);
   const auto maps = random_values({2, 8, 10, 12}, -1, 1, 1).to(at::kBFloat16).requires_grad_();
   const auto output = roi_align({maps}, rois, {}, {});

@@ -1,4 +1,4 @@
-// The RPN's losses, which compute only the sampled anchors, equal those of the whole maps.
+// The RPN's losses, computed only for the sampled anchors, equal the losses computed on whole maps.
 #include "millrace/models/maskrcnn/rpn.h"
 #include "millrace/models/detector/loss_sums.h"
 
@@ -22,7 +22,7 @@ constexpr std::int64_t kChannels = 16, kImages = 2;
 class RpnLosses : public ::testing::Test {
  protected:
   RpnLosses() {
-    // Maps of side 1 and of odd sides: most anchors have neighbours beyond an edge.
+    // Small maps, so that the 3 x 3 kernel extends beyond an edge for most anchors.
     for (const auto& [height, width] : {std::pair{9L, 14L}, {5L, 7L}, {3L, 4L}, {2L, 2L}, {1L, 1L}})
       features_.maps.push_back(at::randn({kImages, kChannels, height, width})
                                    .contiguous(at::MemoryFormat::ChannelsLast)
@@ -54,7 +54,7 @@ class RpnLosses : public ::testing::Test {
     return at::cat(levels, 1);
   }
 
-  /// Returns a sample of all anchors; every fifth is foreground.
+  /// Returns samples that contain all anchors; every fifth is foreground.
   SampledCandidates all(std::int64_t anchors) const {
     const auto rows = at::arange(kImages * anchors);
     return {.rows = rows, .foreground = at::arange(0, rows.numel(), 5)};

@@ -31,8 +31,8 @@ Sample sample(const at::Tensor& label, std::int64_t count, double fraction, Rng 
   return {samples.rows.slice(0, 0, foreground), samples.rows.slice(0, foreground)};
 }
 
-/// Samples by the definition: a Fisher-Yates shuffle of the list of indices, of which the first
-/// `count` are sorted.
+/// Samples by the definition: shuffles the list of indices (Fisher-Yates) and sorts the first
+/// `count`.
 at::Tensor by_definition(const at::Tensor& listed, std::int64_t count, Rng& rng) {
   std::vector<std::int64_t> from(listed.const_data_ptr<std::int64_t>(),
                                  listed.const_data_ptr<std::int64_t>() + listed.numel());
@@ -51,7 +51,7 @@ void expect_distinct_ascending(const at::Tensor& indices) {
   EXPECT_GT((indices.slice(0, 1) - indices.slice(0, 0, -1)).min().item<std::int64_t>(), 0);
 }
 
-TEST(Sample, DrawsRequestedCountsWithoutRepeats) {
+TEST(Sample, DrawsRequestedCountWithoutReplacement) {
   const auto label = some_labels();
   for (const auto& [fraction, positives] : {std::pair{0.25, 32}, {0.5, 40}}) {
     const auto [positive, negative] = sample(label, 128, fraction, Rng{1});
@@ -64,7 +64,7 @@ TEST(Sample, DrawsRequestedCountsWithoutRepeats) {
   }
 }
 
-TEST(Sample, MatchesShuffleOfEachKind) {
+TEST(Sample, MatchesShuffleOfEachLabel) {
   for (const std::int64_t size : {1, 1023, 1024, 1025, 5000}) {
     auto label = random_values({size}, -1, 2, 5).floor().to(at::kChar);
     for (const std::int64_t count : {1, 64, 512, 10'000}) {
@@ -80,7 +80,7 @@ TEST(Sample, MatchesShuffleOfEachKind) {
   }
 }
 
-TEST(Sample, DependsOnlyOnStream) {
+TEST(Sample, DependsOnlyOnRandomStream) {
   const auto label = some_labels();
   const auto first = sample(label, 64, 0.25, Rng{7}), second = sample(label, 64, 0.25, Rng{7});
   EXPECT_TRUE(tensors_equal(first.positive, second.positive));
@@ -99,13 +99,13 @@ TEST(Sample, IsUniform) {
   EXPECT_LT(drawn.max().item<std::int64_t>(), 1000);
 }
 
-TEST(Sample, DrawsAllWhenFewerThanRequested) {
+TEST(Sample, DrawsAllIfFewerThanRequested) {
   const auto [positive, negative] = sample(at::tensor({1, 0, -1, 0}, at::kChar), 512, 0.25, Rng{1});
   EXPECT_TRUE(tensors_equal(positive, at::tensor({0}, at::kLong)));
   EXPECT_TRUE(tensors_equal(negative, at::tensor({1, 3}, at::kLong)));
 }
 
-TEST(Sample, MatchesEachImageInSeveralBatches) {
+TEST(Sample, MatchesSamplingImageByImage) {
   const auto labels = random_values({3, 2500}, -1, 2, 9).floor().to(at::kChar);
   labels[1].fill_(-1);  // an image without candidates
   const auto rng = [](std::size_t image) { return Rng{5, image}; };

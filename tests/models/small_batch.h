@@ -49,7 +49,7 @@ inline Batch small_batch() {
   return batch;
 }
 
-/// Returns `count` images of a batch from `first`, at the same padded size.
+/// Returns `count` images of the batch, beginning with image `first`, at the same padded size.
 inline Batch part_of(const Batch& whole, std::size_t first, std::size_t count) {
   Batch part{.height = whole.height, .width = whole.width};
   const auto bytes =
@@ -69,8 +69,7 @@ inline std::vector<Batch> parts_of(const Batch& whole, std::size_t size) {
   return parts;
 }
 
-/// Returns the images of small_batch() twice; the second time with fewer objects, and some have
-/// none.
+/// Returns the images of small_batch() twice; the third image has no objects.
 inline Batch four_images() {
   const auto two = small_batch();
   Batch four{.height = two.height, .width = two.width};
@@ -85,8 +84,8 @@ inline Batch four_images() {
   return four;
 }
 
-/// Returns the detector of a [model] table with a narrow network; `more` are further lines of the
-/// table. ("centers", of examples/my_detector, has no anchors.)
+/// Returns a detector with a narrow network. `more` has further lines of its [model] table. The
+/// detector "centers", from examples/my_detector, has no anchors.
 inline std::unique_ptr<Detector> small_detector(const std::string& name,
                                                 const std::string& more = {},
                                                 const std::string& norm = "bn",
@@ -105,7 +104,7 @@ inline std::unique_ptr<Detector> small_detector(const std::string& name,
   return detectors().at(name).create(table, {{"star", "ring", "disc"}, 1, device});
 }
 
-/// A type of detector and lines of its table.
+/// A detector type and further lines of its [model] table.
 struct SmallKind {
   std::string name, more;
   friend void PrintTo(const SmallKind& one, std::ostream* out) {
@@ -119,13 +118,13 @@ inline std::string title_of(const ::testing::TestParamInfo<SmallKind>& one) {
 
 inline const std::string kFewRegions =
     "rpn.post_nms_top_n_train = 40\nroi.batch_size_per_image = 32\nbox.fc_dim = 32\n";
-/// Few proposals also for detection.
+/// Few regions in training, and few proposals in detection too.
 inline const std::string kFewProposals = kFewRegions + "rpn.post_nms_top_n_test = 40\n";
 /// Few regions and proposals for heads on C4.
 inline const std::string kFewOnC4 =
     "backbone.out = 'c4'\nrpn.post_nms_top_n_train = 40\nrpn.post_nms_top_n_test = 40\n"
     "roi.batch_size_per_image = 32\n";
-/// Options that keep many detections of an untrained network.
+/// Options that keep many detections from an untrained network.
 inline const std::string kEverything =
     "test.score_thresh = 0.0\ntest.detections_per_img = 20\ntest.min_size = 0.1\n";
 
@@ -152,7 +151,7 @@ inline void expect_same(const NamedTensors& values, const NamedTensors& expected
     EXPECT_TRUE(tensors_equal(values[i].second, expected[i].second)) << values[i].first;
 }
 
-/// Returns the sum of the losses after checking that each is finite.
+/// Returns the sum of the losses; expects each to be finite.
 inline at::Tensor total_of(const Losses& losses) {
   at::Tensor total;
   for (const auto& [name, loss] : losses) {

@@ -9,11 +9,11 @@
 namespace millrace::testing {
 namespace {
 
-/// Two boxes of IoU 1/3 and a disjoint one.
+/// Two boxes with an IoU of 1/3, and a disjoint box.
 const at::Tensor kBoxes = boxes_of({0, 0, 20, 10, 10, 0, 30, 10, 100, 100, 110, 110});
 const at::Tensor kScores = at::tensor({0.9F, 0.8F, 0.3F});
 
-TEST(SoftNms, LowersScoresByOverlapInGroup) {
+TEST(SoftNms, LowersScoresByOverlapWithinGroup) {
   const auto left = static_cast<float>(0.8 * std::exp(-1.0 / 9 / 0.5));
   const auto all = longs({0, 1, 2}), one_group = longs({0, 0, 0});
   const auto softened = [](const at::Tensor& groups, const SoftNmsOptions& options) {
@@ -57,7 +57,7 @@ TEST(SoftNms, KeepsOrderOfEqualScores) {
   EXPECT_TRUE(tensors_equal(kept.slice(0, 0, 2), longs({0, 1})));
 }
 
-TEST(SoftNms, GivesSameResultOnAnyThreads) {
+TEST(SoftNms, DoesNotDependOnThreadCount) {
   const auto boxes = random_boxes(1000, 300, 80, 1);
   const auto scores = random_values({1000}, 0, 1, 3);
   const auto groups = random_values({1000}, 0, 9, 4).floor().to(at::kLong);

@@ -12,7 +12,7 @@
 
 namespace millrace::testing {
 
-/// Outputs of a batch norm, gradients and statistics.
+/// The output, gradients and running statistics of a batch norm.
 struct Normed {
   at::Tensor y, dx, dweight, dbias, mean, var;
 };
@@ -23,7 +23,7 @@ inline at::Tensor values_to_norm(std::int64_t images) {
 }
 
 /// Applies a convolution and a batch norm over all ranks to this rank's part: `count` images of
-/// `whole` from `first`.
+/// `whole`, beginning with image `first`.
 inline Normed normed(const Cluster& all, at::Device device, const at::Tensor& whole,
                      std::int64_t first, std::int64_t count) {
   Parameters parameters;

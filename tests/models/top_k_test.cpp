@@ -55,9 +55,9 @@ TEST(TopK, SkipsNonFiniteValues) {
   EXPECT_TRUE(top_k(std::vector<float>(100'000, nan), 100).empty());
 }
 
-TEST(TopK, HandlesValuesAtRegularPlaces) {
+TEST(TopK, HandlesLargeValuesAtRegularIntervals) {
   auto values = noise(100'000);
-  // all that a sample at regular places may contain
+  // the only values that sampling at regular intervals would draw
   for (std::size_t i = 0; i < values.size(); i += 16) values[i] += 1000;
   for (const std::int64_t count : {1000, 6000, 9000})
     EXPECT_EQ(top_k(values, count), sorted(values, count));

@@ -1,5 +1,4 @@
-// The number of waits of the host and of uploads in a training step on a device; neither depends on
-// the batch.
+// In a training step on a device, the host waits and uploads at most six times, whatever the batch.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -14,7 +13,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns 96 x 64 images with squares; image i has `objects[i]` of them.
+/// Returns 96 x 64 images; image i has `objects[i]` squares.
 Batch squares(const std::vector<int>& objects) {
   Batch batch{.height = 64, .width = 96};
   Rng rng{7};
@@ -39,7 +38,7 @@ Batch squares(const std::vector<int>& objects) {
   return batch;
 }
 
-/// Object counts of the images of each batch.
+/// The number of objects in each image of each batch.
 const std::vector<std::vector<int>> kBatches = {
     {0}, {3, 0}, {40, 2, 0, 1}, {1, 2, 3, 4, 0, 6, 7, 25}};
 
@@ -50,7 +49,7 @@ std::string causes(const Traffic& traffic) {
   return text;
 }
 
-/// Returns the traffic of a step for each batch.
+/// Returns the traffic of one step per batch.
 std::vector<Traffic> traffic_of_steps(const SmallKind& kind, const std::vector<Batch>& batches) {
   const at::Device there(kOtherDevice, 0);
   const auto model = small_detector(kind.name, kind.more, "frozen_bn", there);
@@ -77,12 +76,12 @@ TEST_P(Waits, AreAtMostSixPerStep) {
     EXPECT_LE(traffic[i].waits(), 6) << causes(traffic[i]);
     EXPECT_LE(traffic[i].uploads, 6);
     EXPECT_EQ(traffic[i].waits_by.count("upload"), 0U) << "uploads must not wait";
-    // An image without objects needs fewer waits if masks are made on the host.
+    // Without objects, a step that makes masks on the host waits less often.
     EXPECT_LE(traffic[i].waits(), traffic.back().waits()) << causes(traffic[i]);
   }
 }
 
-TEST(WaitsForMasks, AreAtMostSixWithRunLengths) {
+TEST(WaitsForMasks, AreAtMostSixForRleMasks) {
   auto batch = squares({5, 5, 5, 5});
   for (auto& objects : batch.objects) {
     const auto* polygons = std::get_if<std::vector<coco::Polygon>>(&objects.segmentations[0]);

@@ -1,5 +1,5 @@
-// Compares backbones with torchvision's and timm's, from their files and on the same images, if
-// Python has them.
+// Compares backbones with torchvision's and timm's, loaded from their weights files and on the same
+// images. Skipped if Python lacks these packages.
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 struct Peer {
   std::string library, name;
   PyramidOptions options;
-  // prefixes of the names of tensors outside the backbone
+  // name prefixes of tensors outside the backbone
   std::vector<std::string> beside_the_trunk;
   friend void PrintTo(const Peer& peer, std::ostream* out) { *out << peer.name; }
 };
@@ -72,7 +72,8 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
     if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
-  /// Loads the whole trunk from both files and checks which of their tensors are not part of it.
+  /// Loads the backbone from both files and checks that all of it is loaded and that only known
+  /// tensors are unused.
   void load(const Parameters& parameters) const {
     for (const auto* file : {"model.pth", "model.safetensors"}) {
       const auto report = load_weights(parameters, folder_ / file);
@@ -83,7 +84,7 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
         const auto& known = GetParam().beside_the_trunk;
         EXPECT_TRUE(
             std::ranges::any_of(known, [&](const auto& start) { return name.starts_with(start); }))
-            << file << " has " << name;
+            << file << " has the unknown tensor " << name;
       }
     }
   }
@@ -101,7 +102,7 @@ class PretrainedBackbone : public ::testing::TestWithParam<Peer> {
 INSTANTIATE_TEST_SUITE_P(ByName, PretrainedBackbone, ::testing::ValuesIn(peers()),
                          [](const auto& one) { return one.param.name; });
 
-TEST_P(PretrainedBackbone, LoadsFullyAndMatchesMaps) {
+TEST_P(PretrainedBackbone, LoadsCompletelyAndMatchesMaps) {
   const at::NoGradGuard no_grad;
   Parameters parameters;
   const Scope root(parameters, 1), body = root / "backbone" / "body";

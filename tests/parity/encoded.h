@@ -17,7 +17,7 @@ inline coco::Rle encoded(const at::Tensor& mask) {
                       static_cast<std::uint32_t>(mask.size(1)));
 }
 
-/// Recorded masks [G, H, W], and the masks that regions are matched to, by indices [R].
+/// Recorded masks [G, H, W], and the mask matched to each region, by index [R].
 struct RecordedShapes {
   RecordedShapes(const at::Tensor& masks, const at::Tensor& index) {
     for (std::int64_t i = 0; i < masks.size(0); ++i) all.emplace_back(encoded(masks[i]));

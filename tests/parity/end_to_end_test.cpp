@@ -1,5 +1,5 @@
-// With weights trained by torchvision, `trainer eval` finds the detections of torchvision. Takes
-// minutes, so it is labelled slow.
+// With weights trained by torchvision, `trainer eval` returns torchvision's detections. The test
+// takes minutes, so it is labelled slow.
 #include <algorithm>
 #include <cmath>
 
@@ -28,8 +28,8 @@ struct Closeness {
   double ap, iou, score;
 };
 
-/// Returns the detections of `some` with a score above 1/2 that have no partner of their own in
-/// `others`, of the same image and category.
+/// Returns the detections in `some` with a score above 1/2 that cannot be paired with a detection
+/// in `others` for the same image and category. Each detection is used in at most one pair.
 std::vector<Json> without_partner(const Json& some, const Json& others, const Closeness& close) {
   std::vector<Json> alone;
   std::vector<bool> taken(others.size());
@@ -50,11 +50,11 @@ std::vector<Json> without_partner(const Json& some, const Json& others, const Cl
   return alone;
 }
 
-/// Photos that fit the model exactly, and photos that are resized. We resize to whole grey levels
-/// and torchvision to fractions, which moves boxes a little and changes single pixels of masks.
+/// Photos of the model's input size, and photos that are resized. We round resized pixels to
+/// integers and torchvision does not, which moves boxes slightly and changes single mask pixels.
 const Closeness kSets[] = {{"sized", 0.002, 0.99, 1e-3}, {"photos", 0.02, 0.95, 0.02}};
 
-TEST_F(EndToEndParity, MatchesApAndDetectionsOfTorchvision) {
+TEST_F(EndToEndParity, MatchesTorchvisionApAndDetections) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights");
   MILLRACE_NEEDS_DATA("goldens/scripts");

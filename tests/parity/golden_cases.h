@@ -1,5 +1,5 @@
-// Single operators of torchvision, recorded in tests/parity/goldens/ops; the README is in the
-// maintainers' data set.
+// Calls of single torchvision operators, recorded in tests/parity/goldens/ops. Their README is in
+// the maintainers' data set.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,13 +14,13 @@
 
 namespace millrace::testing {
 
-/// Relative difference that float32 and another order of sums explain.
+/// Relative difference that is explained by float32 rounding in a different order of summation.
 inline constexpr double kRounding = 1e-6;
 
-/// Returns a copy that gradients are computed for.
+/// Returns a copy that requires a gradient.
 inline at::Tensor leaf(const at::Tensor& values) { return values.clone().requires_grad_(); }
 
-/// One call of an operator: its parameters, and its tensors by name.
+/// One operator call: its parameters, and its tensors by name.
 struct GoldenCase {
   std::string name;
   nlohmann::json parameters;
@@ -47,7 +47,7 @@ inline std::vector<GoldenCase> golden_cases(const std::string& file,
   return cases;
 }
 
-/// Calls `work` with each of these cases.
+/// Calls `work` with each case that golden_cases() returns.
 template <class Work>
 void each_case(const std::string& file, const std::string& prefix, Work work) {
   for (const auto& golden : golden_cases(file, prefix)) {

@@ -17,9 +17,9 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the anchor sizes of the recording's arguments. Without them, the sizes come from
-/// recorded anchors, of this recording or of the inference beside it (the same model): the square
-/// cell of each level is the second one at its first position. A trace without either uses
+/// Returns the anchor sizes in the recording's arguments. If they are missing, returns the sizes of
+/// the anchors in this recording or in the inference recording of the same model: the square anchor
+/// of each level is the second one at the first position. A trace without recorded anchors uses
 /// torchvision's sizes.
 std::vector<double> anchor_sizes(const GoldenRun& golden) {
   if (golden.has_argument("anchors") && golden.argument("anchors").is_array())
@@ -64,8 +64,8 @@ Spread spread_of(const Parameter& parameter, const std::string& last_norm) {
   return {0, std::sqrt(f / static_cast<double>(fan_in))};
 }
 
-/// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index), scaled by
-/// the purpose of the tensor: `formula_init` of the goldens' scripts.
+/// Overwrites every parameter with values drawn by splitmix64 from (name, seed, index) and scaled
+/// according to the tensor's role, like `formula_init` in the golden scripts.
 void fill_by_formula(const Parameters& parameters, std::uint64_t seed) {
   const at::NoGradGuard no_grad;
   constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15U;

@@ -1,4 +1,4 @@
-// The parts of our Mask R-CNN, built like torchvision's in the goldens' scripts.
+// The parts of our Mask R-CNN, built like torchvision's in the golden scripts.
 #pragma once
 
 #include "millrace/models/backbones/fpn.h"
@@ -15,7 +15,8 @@ MaskRcnnOptions options_of(const GoldenRun& golden);
 struct GoldenModel {
   explicit GoldenModel(const GoldenRun& golden);
 
-  /// Returns the features of an input [N, 3, H, W] whose images have these (height, width), [N, 2].
+  /// Returns the features of `input` [N, 3, H, W]. `sizes` has the (height, width) of each image,
+  /// [N, 2].
   Features features(const at::Tensor& input, const at::Tensor& sizes, bool training = false) const;
 
   MaskRcnnOptions options;
@@ -32,20 +33,20 @@ struct GoldenModel {
 /// Returns the (height, width) of each image.
 std::vector<ImageSize> image_sizes(const at::Tensor& sizes);
 
-/// Converts photos [H, W, 3] to the network's input like torchvision's transform: normalised, then
-/// resized in float. `sizes` receives the (height, width) of each, [N, 2].
+/// Converts photos [H, W, 3] to the network's input like torchvision's transform: normalises them,
+/// then resizes them in float. `sizes` receives the (height, width) of each image, [N, 2].
 at::Tensor torchvision_input(const std::vector<at::Tensor>& photos, const GoldenRun& golden,
                              at::Tensor& sizes);
 
-/// Returns the output of the RPN as recorded for inference.
+/// Returns the recorded RPN output of an inference.
 Rpn::Output recorded_rpn(const GoldenRun& golden);
 
-/// Returns the proposals of each image from the recorded output of the RPN.
+/// Returns the proposals of each image, computed from the recorded RPN output.
 std::vector<at::Tensor> proposals_of(const GoldenRun& golden, const MaskRcnnOptions& options,
                                      bool training);
 
 /// Passes if the boxes [N, 4] are equal except for rounding and order. torchvision's last sort is
-/// not stable, so boxes of equal scores may be in another order.
+/// not stable, so boxes with equal scores may be in a different order.
 ::testing::AssertionResult same_boxes(const at::Tensor& actual, const at::Tensor& expected);
 
 }  // namespace millrace::testing

@@ -20,7 +20,7 @@ fs::path folder() {
   return set ? fs::path(set) : data_folder() / "goldens";
 }
 
-/// Parses the output of Python's str() for an argument: a number, a list, or text.
+/// Parses the output of Python's str() for an argument: a number, a list, or a string.
 nlohmann::json parsed(std::string text) {
   std::ranges::replace(text, '\'', '"');
   auto value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -105,8 +105,8 @@ double GoldenRun::tolerance(const std::string& name) const {
   const double error = largest(actual.to(at::kDouble) - expected.to(at::kDouble));
   if (error <= golden.tolerance(name)) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
-         << name << " differs by " << error << " of " << largest(expected) << "; the tolerance is "
-         << golden.tolerance(name);
+         << name << " differs by " << error << " with largest value " << largest(expected)
+         << "; the tolerance is " << golden.tolerance(name);
 }
 
 void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work) {
@@ -123,8 +123,8 @@ void each_golden(const std::string& tensor, const std::function<void(const Golde
       found = true;
     }
   if (!found)
-    GTEST_SKIP() << "no recording of torchvision with \"" << tensor
-                 << "\" (set MILLRACE_GOLDENS to the folder of the goldens)";
+    GTEST_SKIP() << "no torchvision recording contains \"" << tensor
+                 << "\" (set MILLRACE_GOLDENS to the golden folder)";
 }
 
 }  // namespace millrace::testing

@@ -1,5 +1,5 @@
-// torchvision's Mask R-CNN, recorded stage by stage by goldens/scripts of the test data with any
-// arguments. MILLRACE_GOLDENS names the folder.
+// Recordings of torchvision's Mask R-CNN, stage by stage. The test data's goldens/scripts make
+// them, with any arguments. MILLRACE_GOLDENS is the path of their folder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,13 +16,13 @@
 namespace millrace::testing {
 
 /// A file of recorded tensors, with the arguments of the script that made it and the expected
-/// rounding.
+/// rounding differences.
 class GoldenRun {
  public:
-  /// Throws Error if the file is not such a recording.
+  /// Throws Error if the file is not a recording.
   explicit GoldenRun(const std::filesystem::path& file);
 
-  /// Throws std::out_of_range if there is no tensor of this name.
+  /// Throws std::out_of_range if there is no tensor with this name.
   const at::Tensor& operator[](const std::string& name) const { return tensors_.at(name); }
   bool has(const std::string& name) const { return tensors_.contains(name); }
   /// Returns the tensors prefix0suffix, prefix1suffix, ... of the run's images.
@@ -35,16 +35,17 @@ class GoldenRun {
   bool has_argument(const std::string& name) const { return arguments_.contains(name); }
   std::int64_t count(const std::string& name) const { return argument(name).get<std::int64_t>(); }
 
-  /// Returns the tolerance of a recorded tensor: four times torchvision's own difference on two
-  /// threads or in float64, but at least four roundings of the largest value. For gradients, the
-  /// largest relative difference of all parameters is used, since a single one may be equal by
-  /// chance. 1e-5 of the largest value if the differences were not measured.
+  /// Returns the tolerance for a recorded tensor: four times the difference of torchvision's own
+  /// results on two threads or in float64, but at least four float32 roundings of the largest
+  /// value. For gradients, uses the largest relative difference of all parameters, since a single
+  /// parameter may be equal by chance. Returns 1e-5 times the largest value if the differences were
+  /// not measured.
   double tolerance(const std::string& name) const;
 
-  /// Returns the stem of the file's name.
+  /// Returns the stem of the file name.
   const std::string& title() const { return title_; }
-  /// Returns the recording in the same folder that differs in the last part of its name, such as
-  /// "infer".
+  /// Returns the recording in the same folder whose name ends in `part`, such as "infer", and is
+  /// otherwise equal.
   GoldenRun beside(const std::string& part) const;
   bool has_beside(const std::string& part) const;
 
@@ -55,18 +56,18 @@ class GoldenRun {
   std::string title_;
   std::map<std::string, at::Tensor> tensors_;
   nlohmann::json arguments_;
-  /// Torchvision's difference from itself; empty = not measured.
+  /// Differences between torchvision's own runs; empty = not measured.
   std::map<std::string, double> differences_;
-  std::map<std::string, double> shares_;  // the largest relative difference of each kind of tensor
+  std::map<std::string, double> shares_;  // largest relative difference of each type of tensor
 };
 
 /// Passes if the shapes are equal and the values are within the recorded tensor's tolerance.
 ::testing::AssertionResult agrees(const at::Tensor& actual, const GoldenRun& golden,
                                   const std::string& name);
 
-/// Calls `work` with every recording of the folder that has a tensor of this name: "in.batch" for
-/// inference, "loss.sum" for training, "losses" for traces. Skips the test with a message if
-/// not found.
+/// Calls `work` with every recording in the folder that has a tensor with this name: "in.batch" for
+/// inference, "loss.sum" for training, "losses" for traces. Skips the test if no recording is
+/// found.
 void each_golden(const std::string& tensor, const std::function<void(const GoldenRun&)>& work);
 
 }  // namespace millrace::testing

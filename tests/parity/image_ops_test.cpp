@@ -1,4 +1,4 @@
-// Compares the processing of images, boxes and masks around the network with torchvision's.
+// Compares the processing of images, boxes and masks outside the network with torchvision's.
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the case's image in bytes, with its boxes and masks.
+/// Returns the case's image as bytes, with its boxes and masks.
 Sample sample_of(const GoldenCase& golden) {
   const auto bytes = (golden["image"] * 255).round().to(at::kByte).permute({1, 2, 0}).contiguous();
   Sample sample;
@@ -65,7 +65,7 @@ TEST(ResizeParity, MatchesImagesBoxesAndMasks) {
         for (int c = 0; c < 3; ++c)
           most = std::max(
               most, std::abs(pixels.at<cv::Vec3b>(y, x)[c] - 255.0 * image[c][y][x].item<float>()));
-    EXPECT_LT(most, 1.5) << "grey levels: half a level in, half out, and weights of 11 bits";
+    EXPECT_LT(most, 1.5) << "pixel values: input and output are rounded, and weights have 11 bits";
 
     const auto& boxes = golden["out_boxes"];
     for (std::int64_t i = 0; i < boxes.size(0); ++i) {

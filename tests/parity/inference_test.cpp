@@ -1,6 +1,6 @@
-// Compares inference stage by stage with torchvision's recordings. Each stage gets the recorded
-// tensor of the stage before. Discrete results must be equal, and continuous ones within the
-// rounding measured with the recording.
+// Compares inference with torchvision's recordings, stage by stage. The input of each stage is the
+// recorded output of the stage before it. Discrete results must be equal; continuous results may
+// differ by the rounding that was measured for the recording.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -34,7 +34,7 @@ void expect_map(const at::Tensor& map, const GoldenRun& golden, const std::strin
   }
 }
 
-/// Returns the recorded photos as a batch of the data flow.
+/// Returns the recorded photos as the data flow would batch them.
 Batch batch_of(const GoldenRun& golden) {
   const ResizeShortestEdge resize{.short_side = {golden.count("min_size")},
                                   .max_side = golden.count("max_size"),
@@ -57,7 +57,7 @@ TEST_F(InferenceParity, MatchesParameterNamesAndValues) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     if (golden.argument("model") != "r50" || golden.count("num_classes") != 91 ||
         golden.count("weight_seed") != 1)
-      return;  // the README of the goldens has its values
+      return;  // the expected values are from the goldens' README
     const GoldenModel model(golden);
     const auto sum = [&](const char* name) {
       return model.parameters.find(name)->value.to(at::kDouble).sum().item<double>();
@@ -69,7 +69,7 @@ TEST_F(InferenceParity, MatchesParameterNamesAndValues) {
   });
 }
 
-TEST_F(InferenceParity, MatchesInputOfPhotos) {
+TEST_F(InferenceParity, MatchesNetworkInput) {
   each_golden("in.batch", [](const GoldenRun& golden) {
     const auto batch = batch_of(golden);
     auto sizes = golden["in.image_sizes"].clone();
@@ -83,7 +83,7 @@ TEST_F(InferenceParity, MatchesInputOfPhotos) {
 
     const auto input = normalize(batch, options_of(golden).pyramid);
     ASSERT_EQ(input.sizes(), golden["in.batch"].sizes());
-    if (resized)  // ours are whole grey levels here, of about 1/255 / 0.225
+    if (resized)  // ours are rounded to integers, which are about 1/255 / 0.225 apart
       EXPECT_LT((input - golden["in.batch"]).abs().max().item<double>(), 1 / 57.0);
     else
       EXPECT_TRUE(agrees(input, golden, "in.batch"));
@@ -231,8 +231,8 @@ TEST_F(InferenceParity, MatchesRunLengthsOfPastedMasks) {
   });
 }
 
-/// Returns the number of boxes of `a` that have a partner of their own with the same label and IoU
-/// above 0.9.
+/// Returns the number of boxes in `a` that can be paired one-to-one with boxes of the same label
+/// and an IoU above 0.9.
 std::int64_t matched(const Found& a, const at::Tensor& boxes, const at::Tensor& labels) {
   const auto alike =
       (box_iou(a.boxes, boxes) > 0.9).logical_and(a.labels.unsqueeze(1) == labels.unsqueeze(0));

@@ -1,5 +1,5 @@
-// Compares the losses of the heads, frozen batch norm, and the selection of levels and boxes with
-// torchvision's, one at a time.
+// Compares the heads' losses, frozen batch norm, and level and box selection with torchvision's,
+// one at a time.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -27,8 +27,8 @@ MaskRcnnOptions torchvision() {
 
 TEST(LossesParity, MatchesBoxHeadLossesAndGradients) {
   each_case("losses", "fastrcnn_loss", [&](const GoldenCase& golden) {
-    // The recording has regression targets; here, regions and objects that encode to them replace
-    // these.
+    // The recording has regression targets. The head requires regions and objects, so this test
+    // makes some that are encoded as these targets.
     const auto options = torchvision();
     const auto coder = options.boxes.coder({10, 10, 5, 5});
     const auto& labels = golden["labels"];
@@ -78,7 +78,7 @@ TEST(LossesParity, MatchesMaskHeadLossAndGradient) {
   });
 }
 
-TEST(FrozenBatchNormParity, MatchesOutputAndGradientWhenFolded) {
+TEST(FrozenBatchNormParity, MatchesOutputAndGradientIfFolded) {
   each_case("frozen_bn", "", [&](const GoldenCase& golden) {
     const auto channels = golden["weight"].size(0);
     Parameters parameters;
@@ -102,7 +102,7 @@ TEST(FrozenBatchNormParity, MatchesOutputAndGradientWhenFolded) {
   });
 }
 
-TEST(BoxesParity, MatchesLevelsOfRegions) {
+TEST(BoxesParity, MatchesRegionLevels) {
   const auto golden = golden_cases("boxes", "fpn_level").at(0);
   EXPECT_TRUE(
       tensors_equal(region_levels(golden["boxes"], torchvision().pool) - 2, golden["output"]));
@@ -112,7 +112,7 @@ TEST(BoxesParity, RemovesSmallDetections) {
   each_case("boxes", "remove_small", [&](const GoldenCase& golden) {
     const auto& boxes = golden["boxes"];
     // Our detections are also clipped to the image, which is not part of the recording, so only
-    // boxes inside it are used.
+    // boxes inside the image are used.
     const auto rows = (boxes >= 0).all(1).nonzero().squeeze(1);
     auto kept = at::zeros({boxes.size(0)}, at::kBool);
     kept.index_fill_(0, golden["keep"], true);

@@ -1,5 +1,5 @@
-// Compares our operators with torchvision's, one at a time: exactly for discrete results, within
-// rounding for continuous ones.
+// Compares our operators with torchvision's, one at a time. Discrete results must be equal;
+// continuous results may differ by rounding.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
@@ -63,7 +63,7 @@ TEST(RoiAlignParity, MatchesMaskTargets) {
   EXPECT_TRUE(tensors_close(targets, golden["output"], kRounding));
 }
 
-TEST(NmsParity, KeepsSameBoxesInOrder) {
+TEST(NmsParity, KeepsSameBoxesInSameOrder) {
   each_case("nms", "", [&](const GoldenCase& golden) {
     const auto& scores = golden["scores"];
     const auto one_group = at::zeros({scores.numel()}, at::kLong);
@@ -73,7 +73,7 @@ TEST(NmsParity, KeepsSameBoxesInOrder) {
   });
 }
 
-TEST(NmsParity, KeepsSameBoxesOfEachGroup) {
+TEST(NmsParity, KeepsSameBoxesInEachGroup) {
   each_case("batched_nms", "", [&](const GoldenCase& golden) {
     const auto& scores = golden["scores"];
     const auto kept =

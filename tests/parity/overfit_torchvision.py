@@ -1,13 +1,16 @@
-"""Trains torchvision's R18-FPN Mask R-CNN on a few photos until it knows them, for our own `trainer
-eval` to repeat.
+"""Overfits torchvision's R18-FPN Mask R-CNN to a few photos, so that its detections can be compared
+with those of our `trainer eval`.
 
     python overfit_torchvision.py SHARED_DATA OUT [--photos 4] [--steps 120] [--side 160]
 
-SHARED_DATA holds coco_mini, weights and goldens/scripts, whose pieces build and train the model.
-Writes two data sets in COCO's layout: OUT/sized, photos shrunk so that the model's own resize
-leaves them alone, and OUT/photos, as they are; OUT/model.safetensors, torchvision's state dict;
-and, of each set, <set>.toml, the same model and data in our words, <set>.detections.json, what
-torchvision finds there, and <set>.ap.json, its figures by pycocotools.
+SHARED_DATA contains coco_mini, weights and goldens/scripts, whose functions build and train the
+model. Writes
+
+- two data sets in COCO's layout: OUT/sized, photos already resized to the model's input size, and
+  OUT/photos, the original photos;
+- OUT/model.safetensors, torchvision's state dict;
+- for each data set, <set>.toml, our recipe of the same model and data, <set>.detections.json,
+  torchvision's detections, and <set>.ap.json, their metrics by pycocotools.
 """
 
 import argparse
@@ -18,7 +21,7 @@ from pathlib import Path
 
 SPLIT = "train2017"
 ANCHORS = (16, 32, 64, 128, 256)
-# The numbers of torchvision's model that are not its defaults, in its words and in ours.
+# Settings of torchvision's model that are not its defaults, under its names and ours.
 SETTINGS = {
     "rpn_pre_nms_top_n_train": ("rpn.pre_nms_top_n_train", 300),
     "rpn_pre_nms_top_n_test": ("rpn.pre_nms_top_n_test", 300),
@@ -29,7 +32,7 @@ SETTINGS = {
 
 
 def choose(annotations, count):
-    """The first photos with two to eight objects, none of them a crowd."""
+    """Returns the first `count` photos that have two to eight objects and no crowd."""
     chosen = []
     for image in annotations["images"]:
         own = [a for a in annotations["annotations"] if a["image_id"] == image["id"]]
@@ -39,7 +42,8 @@ def choose(annotations, count):
 
 
 def write_set(root, chosen, categories, source, side):
-    """A COCO folder of the chosen photos; with `side`, their shorter side is shrunk to that."""
+    """Writes a COCO folder with the chosen photos, resized to a shorter side of `side` unless it is
+    None."""
     (root / "annotations").mkdir(parents=True)
     (root / SPLIT).mkdir()
     images, annotations = [], []

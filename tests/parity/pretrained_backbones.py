@@ -1,12 +1,12 @@
-"""A classifier of torchvision or timm with random weights: its file, and the maps of its trunk.
+"""Writes a classifier of torchvision or timm with random weights, and its backbone's feature maps.
 
     python pretrained_backbones.py torchvision|timm NAME FOLDER
 
-Writes FOLDER/model.pth and model.safetensors, the same whole state dict, and expected.safetensors:
-the input, the trunk's maps, finest first, and
+FOLDER/model.pth and model.safetensors contain the same complete state dict. expected.safetensors
+contains the input, the backbone's maps, finest first, and
 
-- of a ResNet: regions of C4 through its last stage, as detectron2's Res5ROIHeads takes them;
-- of an HRNet: the weights of an HRFPN and its levels.
+- for a ResNet: regions pooled from C4 after the last stage, as in detectron2's Res5ROIHeads;
+- for an HRNet: the weights and output maps of an HRFPN.
 """
 import sys
 
@@ -23,7 +23,7 @@ else:
     import torchvision
     model = getattr(torchvision.models, name)(weights=None)
 model.eval()
-for key, value in model.state_dict().items():  # no norm is the identity
+for key, value in model.state_dict().items():  # so that no norm is the identity
     if key.endswith("running_mean"):
         value.normal_(0, 0.1)
     elif key.endswith("running_var"):
@@ -63,7 +63,7 @@ def hrfpn(maps):
     for key, weight in weights.items():
         out[f"{prefix}{key}.0.weight"], out[f"{prefix}{key}.0.bias"] = weight, bias.clone()
     joined = functional.conv2d(joined, weights["reduction"], bias)
-    for i in range(5):  # as MMDetection: from the finest map, without what does not fill a cell
+    for i in range(5):  # as in MMDetection: pooled from the finest map, without incomplete cells
         level = functional.avg_pool2d(joined, 2 ** i, 2 ** i) if i else joined
         out[f"p{i}"] = functional.conv2d(level, weights[f"layer_blocks.{i}"], bias, padding=1)
 

@@ -1,4 +1,5 @@
-// Compares RetinaNet with torchvision's on the same weights and images, if Python has it.
+// Compares RetinaNet with torchvision's on the same weights and images. Skipped if Python lacks
+// torchvision.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -24,7 +25,7 @@ const std::string kTable =
     "backbone.type = 'resnet18'\nstyle = 'torchvision'\ntest.score_thresh = "
     "0.009\nbackbone.freeze_at = 0\n";
 
-class TorchvisionsRetinaNet : public ::testing::Test {
+class RetinaNetParity : public ::testing::Test {
  protected:
   void SetUp() override {
     MILLRACE_NEEDS_PYTHON("torchvision, safetensors.torch");
@@ -65,7 +66,7 @@ class TorchvisionsRetinaNet : public ::testing::Test {
   std::map<std::string, at::Tensor> theirs_;
 };
 
-TEST_F(TorchvisionsRetinaNet, MatchesTrainingAndDetections) {
+TEST_F(RetinaNetParity, MatchesLossesGradientsAndDetections) {
   std::vector<at::Tensor> maps;
   for (const auto& [height, width] : {std::pair{8, 12}, {4, 6}, {2, 3}, {1, 2}, {1, 1}})
     maps.push_back(at::zeros({2, 1, height, width}));

@@ -1,4 +1,4 @@
-// `style` sets exactly the same switches as setting them one by one.
+// `style` has the same effect as setting its switches one by one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns every option of a [model] table as TOML text.
+/// Returns the value of every option of a [model] table as TOML.
 std::map<std::string, std::string> settings(const std::string& table) {
   auto options = read_options<MaskRcnnOptions>(parse_config(table, "test"));
   Options described;
@@ -22,7 +22,7 @@ std::map<std::string, std::string> settings(const std::string& table) {
   return values;
 }
 
-/// torchvision's switches as listed in docs/determinism.md.
+/// The switches of style = "torchvision", as listed in docs/determinism.md.
 const std::map<std::string, std::string> kSwitches = {
     {"pixel_order", "\"rgb\""},
     {"pixel_mean", "[123.675, 116.28, 103.53]"},
@@ -58,7 +58,7 @@ TEST(Style, MatchesSwitchesSetOneByOne) {
   EXPECT_EQ(settings(one_by_one), settings("style = \"torchvision\""));
 }
 
-TEST(Style, ChangesOneOptionPerSwitch) {
+TEST(Style, SetsOneOptionPerSwitch) {
   const auto plain = settings("");
   EXPECT_EQ(settings("style = \"detectron2\""), plain);
   for (const auto& each : kSwitches) {

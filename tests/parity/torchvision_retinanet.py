@@ -1,5 +1,5 @@
-"""torchvision's RetinaNet on the weights and the batch of a file: losses, gradients and detections
-into another.
+"""Runs torchvision's RetinaNet on the weights and batch in a file, and writes its losses, gradients
+and detections to a second file.
 
     python torchvision_retinanet.py IN.safetensors OUT.safetensors
 """

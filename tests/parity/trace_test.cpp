@@ -1,5 +1,5 @@
-// Compares SGD steps with torchvision's, with the same random draws: the losses of each step and
-// the changes of the weights.
+// Compares SGD steps with torchvision's for the same random draws: the losses of each step and the
+// weight changes.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
@@ -26,8 +26,7 @@ at::Tensor indices(const GoldenRun& golden, const std::string& name, std::int64_
   return row(golden, name, at, name).to(at::kLong);
 }
 
-/// Returns the ground truth of a fixture in network pixels, resized like in torchvision's
-/// transform.
+/// Returns the ground truth of a fixture in network pixels, resized as in torchvision's transform.
 RecordedTruth truth_of(const GoldenRun& golden, const std::string& fixture, const ImageSize& size) {
   const auto& masks = golden["target" + fixture + ".masks"];
   const auto scale_y = static_cast<float>(size.first) / static_cast<float>(masks.size(1)),
@@ -52,13 +51,13 @@ std::map<std::string, double> recorded_losses(const GoldenRun& golden, std::int6
   return losses;
 }
 
-/// Results of a training with a recording's photos and draws.
+/// Results of a training run with a recording's photos and random draws.
 struct Trace {
   std::vector<std::map<std::string, double>> losses;  // per step, by name
   std::map<std::string, at::Tensor> before, after;    // parameters
 };
 
-/// Moves every value to a neighbour in fp32, alternately up and down.
+/// Moves every value to an adjacent fp32 value, alternately up and down.
 void nudge(const Parameters& parameters) {
   const at::NoGradGuard no_grad;
   constexpr auto kInfinity = std::numeric_limits<float>::infinity();
@@ -124,15 +123,15 @@ Trace train(const GoldenRun& golden, bool nudged) {
   return trace;
 }
 
-/// Maximum ratio of our distance from torchvision to the distance between two of our trainings that
-/// differ in the last bits. torchvision's convolutions round differently in every layer. Measured:
-/// up to 6.
+/// Maximum ratio of our difference from torchvision to the difference between two of our own runs
+/// whose initial weights differ in the last bit. torchvision's convolutions round differently in
+/// every layer. Measured: up to 6.
 constexpr double kRoundings = 16;
 
 TEST(TraceParity, MatchesTwentyStepsUpToRounding) {
   each_golden("losses", [](const GoldenRun& golden) {
     const auto own = train(golden, /*nudged=*/false), other = train(golden, /*nudged=*/true);
-    // growth of the difference between the two trainings, over all losses up to a step
+    // the largest difference between the two runs, over all losses so far
     double growth = 0;
     for (std::size_t step = 0; step < own.losses.size(); ++step) {
       const auto recorded = recorded_losses(golden, static_cast<std::int64_t>(step));
@@ -143,7 +142,7 @@ TEST(TraceParity, MatchesTwentyStepsUpToRounding) {
       for (const auto& [name, expected] : recorded)
         EXPECT_NEAR(own.losses[step].at(name), expected,
                     kRoundings * growth * std::max(1.0, expected))
-            << name << " of step " << step;
+            << name << " in step " << step;
     }
     for (const auto& [name, value] : own.after) {
       if (!golden.has("final_delta." + name)) continue;

@@ -28,8 +28,7 @@ Truth RecordedTruth::borrowed() const {
 
 namespace {
 
-/// Makes SampledCandidates from counts; `rows` are [R] positions among the candidates of all
-/// images.
+/// Makes SampledCandidates from counts; `rows` [R] has indices into the candidates of all images.
 SampledCandidates samples_of(const std::vector<SampleCount>& counts, const at::Tensor& rows) {
   std::int64_t longest = 0;
   for (const auto& count : counts) longest = std::max(longest, count.all());

@@ -1,5 +1,5 @@
-// The ground truth and random draws of a recorded training step of torchvision, in the form that
-// our losses take.
+// The ground truth and random draws of a recorded torchvision training step, as arguments for our
+// losses.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace millrace::testing {
 
-/// Ground truth that owns its masks. The truths borrow from it.
+/// Ground truth that owns its masks. The result of borrowed() points to them.
 struct RecordedTruth {
   /// boxes [G, 4] and masks [G, h, w] in network pixels, labels [G] from 1.
   RecordedTruth(const at::Tensor& boxes, const at::Tensor& labels, const at::Tensor& masks);
@@ -24,18 +24,18 @@ struct RecordedTruth {
 /// Regions of one image, the foreground first.
 struct RecordedRegions {
   at::Tensor boxes;             // [R, 4]
-  at::Tensor truth;             // [F] int64: the image's object of each foreground region
+  at::Tensor truth;             // [F] int64: index of the object of each foreground region
   std::int64_t foreground = 0;  // F
 };
 
-/// The draws of one image, in ascending order of indices.
+/// The random draws for one image; indices are in ascending order.
 struct RecordedDraw {
   at::Tensor positive, negative;  // anchors
   RecordedRegions regions;
 };
 
-/// Makes regions from boxes [R, 4], their labels [R] with 0 = background, and their matched objects
-/// [R]; foreground first.
+/// Returns regions, foreground first, with boxes [R, 4], labels [R] (0 = background) and the
+/// indices of their matched objects [R].
 RecordedRegions sampled_regions(const at::Tensor& boxes, const at::Tensor& labels,
                                 const at::Tensor& matched);
 

@@ -1,5 +1,5 @@
-// Compares one training step stage by stage with torchvision's recording, with the draws of
-// torchvision.
+// Compares one training step with torchvision's recording, stage by stage, for the same random
+// draws.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -18,7 +18,7 @@
 namespace millrace::testing {
 namespace {
 
-/// A recorded step: input, ground truth and draws.
+/// A recorded step: input, ground truth and random draws.
 struct Step {
   explicit Step(const GoldenRun& golden) : model(golden) {
     input = torchvision_input(golden.of_images("in.image"), golden, sizes);
@@ -45,7 +45,7 @@ struct Step {
   std::vector<RecordedDraw> draws;
 };
 
-/// Returns torchvision's index of the matched object: 0 if not foreground.
+/// Returns the index of the matched object like torchvision: 0 if not foreground.
 at::Tensor matched(const Matches& matches) {
   return at::where(matches.label == 1, matches.truth, at::zeros_like(matches.truth));
 }
@@ -91,7 +91,7 @@ TEST(TrainingParity, MatchesRegionLabelsAndTargets) {
       const auto label = (truth.labels + 1).index_select(0, truths) * (matches.label == 1);
       EXPECT_TRUE(tensors_equal(label, golden["roi.labels" + image]));
 
-      // torchvision lists its sample in ascending order; ours has the foreground first.
+      // torchvision's samples are in ascending order; ours begin with the foreground.
       const auto &positive = golden["roi.sampled_pos" + image],
                  &negative = golden["roi.sampled_neg" + image];
       const auto rows = at::cat({positive, negative}), order = rows.argsort();

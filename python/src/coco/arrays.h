@@ -1,4 +1,4 @@
-// Conversion of vectors to NumPy arrays, and of arrays in main memory to vectors.
+// Conversion of vectors to NumPy arrays, and of CPU arrays to vectors.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -28,14 +28,15 @@ Array<T> array_of(std::vector<T> values, std::initializer_list<std::size_t> shap
   return Array<T>(data, shape, owner);
 }
 
-/// Returns the numbers of an array of float32, float64 or integers with any strides. The array must
-/// have this number of dimensions, the last of size `last` (0 = any). Throws ValueError or
-/// TypeError with `name`.
+/// Returns the numbers in an array of float32, float64 or integers with any strides. The array must
+/// have this number of dimensions, the last one of size `last` (0 = any). Throws ValueError or
+/// TypeError with `name` in the message.
 std::vector<double> numbers_of(const nb::ndarray<nb::ro, nb::device::cpu>& array,
                                const std::string& name, std::size_t dimensions,
                                std::size_t last = 0);
 
-/// Returns the integers of a one-dimensional array. Throws ValueError or TypeError with `name`.
+/// Returns the integers in a one-dimensional array. Throws ValueError or TypeError with `name` in
+/// the message.
 std::vector<std::int64_t> integers_of(const nb::ndarray<nb::ro, nb::device::cpu>& array,
                                       const std::string& name);
 

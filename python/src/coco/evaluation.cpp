@@ -1,5 +1,5 @@
-// Python bindings of the evaluator of millrace/coco: tables, details on request, or image by image
-// from several threads.
+// Python bindings for millrace/coco's evaluator: tables, match details on request, and evaluation
+// image by image from several threads.
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -104,7 +104,7 @@ nb::dict evaluate(const Run& run) {
   return tables(std::move(result));
 }
 
-/// Returns the match details as flat arrays with ids instead of positions. See MatchDetails for the
+/// Returns the match details as flat arrays with ids instead of indices. See MatchDetails for the
 /// layout.
 nb::dict details(const Run& run, const Ids& image_ids) {
   coco::MatchDetails all;
@@ -170,20 +170,21 @@ nb::dict details(const Run& run, const Ids& image_ids) {
   return out;
 }
 
-// ---- One cell, for subclasses that override the computation of overlaps ------------------------
+// ---- One cell, for subclasses that override how overlaps are computed ---------------------------
 
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Matches the detections of a cell (by falling score) with its objects (ignored ones last) by
-/// pycocotools' rule. Returns the matches of detections [T, D] and of objects [T, G], and the
-/// ignored flags of detections [T, D].
+/// Matches the detections of a cell (in order of descending score) with its objects (ignored
+/// objects last) by pycocotools' rule. Returns the ids of the objects matched to the detections
+/// [T, D] and of the detections matched to the objects [T, G], 0 = no match, and whether each
+/// detection is ignored [T, D].
 nb::tuple match_cell(const Numbers& overlaps, const Numbers& thresholds, const Numbers& dt_ids,
                      const Numbers& gt_ids, const Flags& ignored, const Flags& crowd) {
   const std::size_t t_count = thresholds.size(), d_count = dt_ids.size(), g_count = gt_ids.size();
   if (overlaps.size() != d_count * g_count)
     throw nb::value_error(
-        fmt::format("ious: expected {} x {} values, not {}", d_count, g_count, overlaps.size())
+        fmt::format("ious: expected {} x {} values, found {}", d_count, g_count, overlaps.size())
             .c_str());
   if (ignored.size() != g_count || crowd.size() != g_count)
     throw nb::value_error("expected one flag per object");
@@ -234,7 +235,7 @@ void add(ImageEvaluator& evaluator, std::int64_t image_id, const AnyArray& boxes
   const auto expect = [&](const char* name, std::size_t size) {
     if (size != count)
       throw nb::value_error(
-          fmt::format("{}number of {} is {}, number of scores {}", of, name, size, count).c_str());
+          fmt::format("{}{} has {} entries, scores has {}", of, name, size, count).c_str());
   };
   const bool has_boxes = boxes.is_valid() && !(boxes.ndim() == 1 && boxes.shape(0) == 0 && count);
   const std::vector<double> box =
@@ -316,11 +317,13 @@ void bind_evaluation(nb::module_& module) {
           },
           "truth"_a, "found"_a, "options"_a, "image_ids"_a)
       .def("evaluate", &evaluate,
-           "precision (T, R, K, A, M), recall (T, K, A, M), scores, stats and more.")
+           "precision (T, R, K, A, M), recall (T, K, A, M), scores, stats etc.")
       .def("details", &details, "image_ids"_a, "Matches of detections and objects as flat arrays.");
   module.def("match_cell", &match_cell, "overlaps"_a, "thresholds"_a, "dt_ids"_a, "gt_ids"_a,
-             "ignored"_a, "crowd"_a, "Matches (T, D), (T, G) and ignored (T, D) of a cell.");
-  nb::class_<ImageEvaluator>(module, "Evaluator", "Takes detections image by image.")
+             "ignored"_a, "crowd"_a,
+             "Matches (T, D) and (T, G), and ignored flags (T, D), of a cell.");
+  nb::class_<ImageEvaluator>(module, "Evaluator",
+                             "Evaluates detections that are added image by image.")
       .def(
           "__init__",
           [](ImageEvaluator* self, const Truth& truth, EvaluateOptions options) {

@@ -69,7 +69,7 @@ class FoundWriter {
     std::vector<Waiting> waiting;  // all following detections
   };
 
-  /// Waits for the previous block, then starts writing the one just read.
+  /// Waits for the previous block, then starts writing the block just read.
   void start() {
     wait();
     std::swap(current_, next_);
@@ -165,7 +165,7 @@ Found found_of_index(const nb::dict& img_to_anns, const nb::dict& anns, const nb
       one.area = ordered_of(keys().area.get(dict, place), "area", place);
       const std::int64_t own = id_of(keys().id.get(dict, place), "id", place);
       if (own <= 0)
-        throw Unusual(place.text() + ": an id below 1 does not mark the matched object as taken");
+        throw Unusual(place.text() + ": an id below 1 cannot mark an object as matched");
       Shape shape;
       if (task == Task::segm) {
         shape = shape_of(keys().segmentation.get(dict, place), place);
@@ -209,7 +209,7 @@ Found found_of_list(const nb::list& results, std::string_view iou_type, std::str
     if (task == Task::keypoints || area == Task::keypoints)
       read_keypoints(keys().keypoints.get(dict, place), place, keypoints);
     if (area == Task::keypoints) {
-      if (task != Task::keypoints) throw Unusual("keypoints as boxes or masks");
+      if (task != Task::keypoints) throw Unusual("keypoints cannot be evaluated as boxes or masks");
       const coco::Xywh around = coco::box_around(keypoints);
       one.area = around[2] * around[3];
     }
@@ -236,7 +236,7 @@ Found found_of_rows(const Rows& rows, bool single) {
   const nb::gil_scoped_release free;
   constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
   std::vector<Detections::Record> records(rows.shape(0));
-  const auto read = [&](std::size_t i) {  // returns the position of the first invalid number
+  const auto read = [&](std::size_t i) {  // returns the index of the first invalid number
     const double* row = rows.data() + 7 * i;
     for (std::size_t k = 0; k < 7; ++k)
       if (std::isnan(row[k]) || (k != 5 && std::isinf(row[k]))) return 7 * i + k;

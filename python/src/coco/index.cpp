@@ -25,7 +25,9 @@ std::pair<std::uint32_t, std::uint32_t> Index::size(std::int64_t id) const {
   const auto side = [&](const Key& key) {
     const std::int64_t pixels = id_of(key.get(image, place), key.name(), place);
     if (pixels < 0 || pixels > (1 << 20))
-      throw nb::value_error(fmt::format("image {}: '{}' is {}", id, key.name(), pixels).c_str());
+      throw nb::value_error(
+          fmt::format("image {}: '{}' is {}, expected 0 .. 1048576", id, key.name(), pixels)
+              .c_str());
     return static_cast<std::uint32_t>(pixels);
   };
   return {side(keys().height), side(keys().width)};
@@ -56,7 +58,7 @@ void read_keypoints(PyObject* value, const Place& place, std::vector<double>& ke
   for (std::size_t i = 0; i < count; ++i) {
     PyObject* number = numbers[i];
     if (!is_plain_number(number) && !PyFloat_Check(number) && !PyLong_Check(number))
-      throw Unusual(place.text() + ": 'keypoints' contains numbers of another type");
+      throw Unusual(place.text() + ": 'keypoints' contains numbers of an unsupported type");
     keypoints[i] = number_of(number, "keypoints", place);
   }
 }

@@ -45,8 +45,8 @@ struct Index {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Place place{name.c_str(), i};
       PyObject* one = dict_at(items[i], place);
-      // Looks the annotation up by id like loadAnns; of two with the same id, this is the later
-      // one.
+      // Looks up the annotation by id, like loadAnns: if two have the same id, the later one is
+      // used.
       PyObject* id = keys().id.get(one, place);
       PyObject* named = PyDict_GetItemWithError(annotations, id);
       if (!named) {
@@ -62,7 +62,8 @@ struct Index {
 /// single precision.
 double read_box(PyObject* value, const Place& place, std::span<double, 4> box);
 
-/// Reads x, y, v of each keypoint. Throws Unusual for numbers that are not of double precision.
+/// Reads x, y, v of each keypoint. Throws Unusual for numbers other than int and float, which
+/// includes numpy.float64.
 void read_keypoints(PyObject* value, const Place& place, std::vector<double>& keypoints);
 
 }  // namespace millrace::python

@@ -23,8 +23,8 @@ namespace {
 
 using coco::Rle;
 
-/// Calls `work(i)` for all i without the GIL: on this thread for a few, on all threads for many.
-/// Errors become ValueErrors that contain the index.
+/// Calls `work(i)` for all i without the GIL: on this thread if `count` is small, otherwise on all
+/// threads. Adds the index to the message of an Error.
 template <class F>
 void for_each(std::size_t count, const char* name, const F& work) {
   const nb::gil_scoped_release free;
@@ -67,7 +67,8 @@ void fill_columns(const Rle& mask, std::uint8_t* pixels) {
   }
 }
 
-/// Bitmaps [N, H, W] of any strides, such as a Fortran-ordered [H, W, N] array without copying it.
+/// Bitmaps [N, H, W] with any strides, so that a Fortran-ordered [H, W, N] array need not be
+/// copied.
 using Bitmaps = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::device::cpu>;
 
 nb::list encode(const Bitmaps& bitmaps) {
@@ -195,7 +196,7 @@ nb::list from_polygons(const nb::object& objects, std::uint32_t height, std::uin
   return encoded(masks);
 }
 
-/// Converts run lengths given as numbers to compressed ones.
+/// Converts run lengths given as numbers to compressed counts.
 nb::list from_uncompressed(const nb::object& objects) {
   const Items items(objects.ptr(), "ucRles", {"ucRles", 0});
   std::vector<Rle> masks;
@@ -210,9 +211,9 @@ nb::list from_uncompressed(const nb::object& objects) {
 
 void bind_masks(nb::module_& module) {
   using namespace nb::literals;
-  module.def("encode", &encode, "bitmaps"_a, "RLEs of bitmaps (N, H, W), non-zero = inside.");
-  module.def("decode", &decode, "masks"_a, "Bitmaps (N, W, H), column by column, of RLEs.");
-  module.def("area", &area, "masks"_a, "Pixels inside, (N).");
+  module.def("encode", &encode, "bitmaps"_a, "RLEs of bitmaps (N, H, W); non-zero = inside.");
+  module.def("decode", &decode, "masks"_a, "Bitmaps (N, W, H) of RLEs, column by column.");
+  module.def("area", &area, "masks"_a, "Number of pixels in each mask, (N).");
   module.def("to_bbox", &to_bbox, "masks"_a, "Boxes x y width height, (N, 4).");
   module.def("merge", &merge, "masks"_a, "intersect"_a, "Union or intersection of RLEs.");
   module.def("mask_iou", &mask_iou, "dt"_a, "gt"_a, "iscrowd"_a, "IoU of RLEs, (D, G).");
@@ -220,9 +221,9 @@ void bind_masks(nb::module_& module) {
   module.def("from_boxes", &from_boxes, "boxes"_a, "height"_a, "width"_a,
              "RLEs of boxes (N, 4), x y width height.");
   module.def("from_polygons", &from_polygons, "polygons"_a, "height"_a, "width"_a,
-             "An RLE of each polygon.");
+             "One RLE per polygon.");
   module.def("from_uncompressed", &from_uncompressed, "masks"_a,
-             "RLEs with compressed counts of those with numbers.");
+             "RLEs with their counts compressed.");
 }
 
 }  // namespace millrace::python

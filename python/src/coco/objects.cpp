@@ -5,8 +5,8 @@
 namespace millrace::python {
 namespace {
 
-/// Converts any number to double. Returns false, without a Python error set, if `value` is not a
-/// number.
+/// Converts any number to double. Returns false, without setting a Python error, if `value` is not
+/// a number.
 bool to_double(PyObject* value, double& out) {
   if (PyFloat_CheckExact(value)) {
     out = PyFloat_AsDouble(value);

@@ -13,12 +13,12 @@ namespace millrace::python {
 
 namespace nb = nanobind;
 
-/// A value that pycocotools accepts but flat arrays cannot hold, such as a string as image id.
+/// A value that pycocotools accepts but arrays cannot contain, such as a string as image id.
 struct Unusual : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The position of an object, for messages: "annotations[17]".
+/// The location of an object in a list, for messages: "annotations[17]".
 struct Place {
   const char* list;
   std::size_t index;
@@ -42,7 +42,7 @@ class Key {
     if (!value && PyErr_Occurred()) nb::raise_python_error();
     return value;
   }
-  /// Returns the entry of a dict. Throws KeyError with the place and the key.
+  /// Returns the entry of a dict. Throws KeyError with the location and the key if it is missing.
   PyObject* get(PyObject* dict, const Place& place) const;
 
  private:
@@ -50,7 +50,7 @@ class Key {
   PyObject* object_;  // never released
 };
 
-/// The keys used by COCO's files.
+/// The keys used in COCO files.
 struct Keys {
   Key id{"id"}, image_id{"image_id"}, category_id{"category_id"}, bbox{"bbox"}, area{"area"},
       iscrowd{"iscrowd"}, score{"score"}, segmentation{"segmentation"}, counts{"counts"},
@@ -63,11 +63,11 @@ const Keys& keys();
 /// Returns `object` if it is a dict, otherwise throws TypeError.
 PyObject* dict_at(PyObject* object, const Place& place);
 
-/// Converts a whole number, including NumPy integers and floats without a fraction. Throws Unusual
-/// for anything else.
+/// Converts an integer, including NumPy integers and floats without a fraction. Throws Unusual for
+/// anything else.
 std::int64_t id_of(PyObject* value, const char* field, const Place& place);
 
-/// Returns whether the value is exactly a Python float or int, the usual case.
+/// Returns true if the value is exactly a Python float or int, the usual case.
 inline bool is_plain_number(PyObject* value) {
   return PyFloat_CheckExact(value) || PyLong_CheckExact(value);
 }
@@ -87,7 +87,7 @@ inline double number_of(PyObject* value, const char* field, const Place& place) 
 /// Converts True, False or a number.
 bool flag_of(PyObject* value, const char* field, const Place& place);
 
-/// The items of a list or tuple, borrowed, or of any other sequence, held until destruction.
+/// The items of a list or tuple, or of any other sequence, which is copied to a tuple.
 class Items {
  public:
   Items(PyObject* sequence, const char* field, const Place& place);
@@ -107,7 +107,7 @@ class Items {
   std::size_t size_ = 0;
 };
 
-/// Returns the text of a str or bytes, valid while the object lives. Throws TypeError.
+/// Returns the contents of a str or bytes, valid while the object exists. Throws TypeError.
 std::string_view text_of(PyObject* value, const char* field, const Place& place);
 
 }  // namespace millrace::python

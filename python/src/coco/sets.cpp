@@ -1,4 +1,4 @@
-// Python bindings of data sets and detections, and reading of files.
+// Python bindings for data sets and detections, and for reading their files.
 #include "python/src/coco/sets.h"
 
 #include <fmt/format.h>
@@ -49,8 +49,8 @@ Array<std::int64_t> image_ids(const Found& found) {
   return array_of(std::move(ids), {count});
 }
 
-/// Returns {id: annotation}, {id: image}, {id: category} and the dicts that it fills: annotations
-/// by image, and images by category. Throws KeyError.
+/// Returns {id: annotation}, {id: image}, {id: category}, and the two given dicts, to which it adds
+/// the annotations by image and the images by category. Throws KeyError.
 nb::tuple index(const nb::dict& dataset, const nb::dict& of_image, const nb::dict& of_category) {
   nb::dict anns, imgs, cats;
   const auto section = [&](const char* name) { return Key(name).find(dataset.ptr()); };
@@ -155,7 +155,7 @@ void bind_sets(nb::module_& module) {
              "required"_a, "Whether the image of each result exists.");
   module.def("read_truth", &read_truth, "path"_a, "Reads an annotation file.");
   module.def("read_found", &read_found, "path"_a, "truth"_a.none(),
-             "Reads a results file; `truth` gives the images' sizes.");
+             "Reads a results file; `truth` provides the image sizes.");
   module.def("index", &index, "dataset"_a, "of_image"_a, "of_category"_a,
              "Annotations, images and categories by id; annotations by image; images by category.");
 }

@@ -49,7 +49,8 @@ nb::object bitmaps(nb::handle self, std::int64_t index) {
   const auto& batch = batch_of(self).batch();
   const auto images = static_cast<std::int64_t>(batch.size());
   if (index < -images || index >= images)
-    throw nb::index_error(fmt::format("no image {} in a batch of {}", index, images).c_str());
+    throw nb::index_error(
+        fmt::format("image index {} is out of range for a batch of {}", index, images).c_str());
   const auto i = static_cast<std::size_t>(index < 0 ? index + images : index);
   const auto& objects = batch.objects[i];
   const auto height = static_cast<std::size_t>(batch.images[i].height);
@@ -109,7 +110,7 @@ void add_batch(nb::module_& module) {
               return array_over(objects.classes.data(), {objects.size()}, self);
             });
           },
-          "N arrays (objects,) int32: positions in `Flow.classes`, from 0.")
+          "N arrays (objects,) int32: indices into `Flow.classes`.")
       .def_prop_ro(
           "crowd",
           [](nb::handle self) {
@@ -129,8 +130,8 @@ void add_batch(nb::module_& module) {
               return list;
             });
           },
-          "N lists of one outline per object: a list of polygons, arrays float64 x0 y0 x1 y1 ...;\n"
-          "or {\"size\": (height, width), \"counts\": array uint32 of run lengths, column by\n"
+          "N lists with one mask per object: a list of polygons, float64 arrays x0 y0 x1 y1 ...;\n"
+          "or {\"size\": (height, width), \"counts\": uint32 array of run lengths, column by\n"
           "column, zeros first}; or None.")
       .def("bitmaps", &bitmaps, nb::arg("image"),
            "(objects, height, width) bool: the masks of one image at its own size (`sizes`),\n"
@@ -162,7 +163,7 @@ void add_batch(nb::module_& module) {
           "(N, 2) float32: pixels of the batch per pixel of the file, in x and y.")
       .def_prop_ro(
           "number", [](nb::handle self) { return batch_of(self).number(); },
-          "Number of the batch in the training or pass, from 0; equal on all ranks.")
+          "Number of the batch in the training run or evaluation pass, from 0; equal on all ranks.")
       .def_prop_ro(
           "epoch", [](nb::handle self) { return batch_of(self).delivery().epoch; },
           "Epoch of its first image, from 0.")
@@ -177,7 +178,7 @@ void add_batch(nb::module_& module) {
             for (const auto position : cursor.pending) pending.append(position);
             return nb::make_tuple(cursor.next, pending);
           },
-          "Position after this batch: the next sample, and earlier ones that are pending.")
+          "Position after this batch: the next sample, and earlier samples that are pending.")
       .def(
           "digest",
           [](nb::handle self) {

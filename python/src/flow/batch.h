@@ -24,7 +24,7 @@ class PythonBatch {
 
   Batch& batch() const { return delivery_->value; }
   const Delivery<Batch>& delivery() const { return *delivery_; }
-  /// Number of the batch, from 0 at the beginning of the training or of the evaluation pass.
+  /// Number of the batch, from 0 at the beginning of the training run or evaluation pass.
   std::int64_t number() const { return number_; }
 
  private:

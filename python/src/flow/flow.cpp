@@ -25,10 +25,10 @@
 namespace millrace::python {
 namespace {
 
-/// A flow of this process: its opened data and its options.
+/// A flow in this process: its opened data and its options.
 class LocalFlow final : public Stream {
  public:
-  /// Reads and checks `file` (empty = none) and `options`, a dict of keys of [data], and opens the
+  /// Reads and checks `file` (empty = none) and `options`, a dict of [data] keys, and opens the
   /// data. Throws Python exceptions.
   LocalFlow(const std::string& file, const nb::dict& options, std::optional<std::int64_t> seed,
             bool training, std::int64_t rank, std::int64_t ranks, const nb::list& functions)
@@ -96,7 +96,7 @@ class LocalFlow final : public Stream {
   Config tree_;  // the complete [data]
   DataRecipe recipe_;
   TrainData train_;
-  std::optional<DataSplit> split_;  // for an evaluation
+  std::optional<DataSplit> split_;  // for an evaluation only
   std::optional<std::int64_t> samples_;
   serving::Facts facts_;
 };
@@ -109,7 +109,7 @@ void allow_threads(std::int64_t threads) {
   static std::mutex mutex;
   static std::optional<global_control> control;
   static std::size_t allowed = 0;
-  // Only increases the limit, since flows of different sizes may run at once.
+  // Only increases the limit, since other flows may be running.
   const std::lock_guard lock(mutex);
   const auto wanted =
       std::max<std::size_t>(static_cast<std::size_t>(threads),

@@ -24,7 +24,7 @@
 namespace millrace::python {
 namespace {
 
-/// The options of a consumer without a configuration file: keys of [data].
+/// The [data] keys of a consumer without a configuration file.
 struct ServedOptions : RemoteOptions {
   std::int64_t memory = PaceOptions{}.memory;
   double max_skipped = FaultOptions{}.max_skipped;
@@ -73,7 +73,7 @@ class Served final : public Stream {
       return known_;
     });
   }
-  /// Sets the facts that the servers must have. REQUIRES: called before `seek`.
+  /// Sets the facts that the servers must report. REQUIRES: called before `seek`.
   void expect(serving::Facts facts) {
     without_gil([&] {
       check_process();

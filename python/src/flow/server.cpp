@@ -76,8 +76,8 @@ class Server {
 
   std::string endpoint() const { return server_->endpoint(); }
 
-  /// Serves until `stop` is called. With `sees_signals`, which is for the main thread, also ends
-  /// with the exception of a signal.
+  /// Serves until `stop` is called. If `sees_signals`, which is for the main thread only, a
+  /// signal's exception also ends it.
   void run(bool sees_signals) {
     std::optional<nb::python_error> raised;
     without_gil([&] {

@@ -19,18 +19,18 @@ namespace millrace::python {
 namespace {
 
 constexpr const char* kName = "python";
-// Maximum exceptions stored; a flow ends with the first one in its order.
+// Maximum number of stored exceptions. A flow ends with the exception that is first in its order.
 constexpr std::size_t kMostRaised = 64;
 
 thread_local FunctionsPtr functions_of_start;
 
-/// A sample during a function's call. Objects are converted to arrays on first access; the flow
-/// continues with the arrays that were read or set.
+/// A sample during the call of a function. Objects are converted to arrays on first access; the
+/// flow continues with the arrays that were read or set.
 class PythonSample {
  public:
   PythonSample(Sample sample, Rng& rng) : sample_(std::move(sample)), rng_(&rng) {}
 
-  /// Returns the sample as the function left it; any later access is an error. Throws Error.
+  /// Returns the sample with the function's changes; any later access is an error. Throws Error.
   Sample take() {
     auto& objects = sample_->objects;
     if (boxes_) {
@@ -46,7 +46,7 @@ class PythonSample {
       for (const auto item : nb::iter(*segmentations_))
         objects.segmentations.push_back(segmentation_from_python(item));
     }
-    // A view of the pixels may still exist; it keeps them and the flow gets a copy.
+    // A view of the pixels may still exist; it keeps them, and the flow gets a copy.
     if (shown_)
       if (auto& pixels = sample_->image.pixels(); pixels.u && pixels.u->refcount > 1)
         pixels = pixels.clone();
@@ -152,7 +152,7 @@ class PythonSample {
   std::optional<nb::object> boxes_, labels_, crowd_, segmentations_, random_;
 };
 
-/// Returns whether the value is a bool of Python or NumPy.
+/// Returns true if the value is a Python or NumPy bool.
 bool is_bool(nb::handle value) {
   if (PyBool_Check(value.ptr())) return true;
   const auto name = nb::cast<std::string>(value.type().attr("__name__"));
@@ -174,7 +174,7 @@ Message call(Functions& functions, std::size_t index, Message message, Rng& rng)
       throw Error(fmt::format("returned {}; expected the sample, True (keep it) or False (skip it)",
                               result.is_none()
                                   ? "None"
-                                  : "another object of class " +
+                                  : "a different object of class " +
                                         nb::cast<std::string>(result.type().attr("__qualname__"))));
     }
     return Message::of(nb::cast<PythonSample&>(given).take());
@@ -232,9 +232,8 @@ ScopedFunctions::~ScopedFunctions() { functions_of_start = std::move(before_); }
 void add_sample(nb::module_& module) {
   nb::class_<PythonSample>(
       module, "Sample",
-      "One sample as passed to a function that is a stage; it must not be kept. The flow "
-      "continues\n"
-      "with the arrays that the function changes or sets. Coordinates are pixels of `image`.")
+      "One sample as passed to a stage function, which must not keep it. The flow continues with\n"
+      "the arrays that the function changes or sets. Coordinates are pixels of `image`.")
       .def_prop_ro("image_id", [](const PythonSample& self) { return self.sample().image_id; })
       .def_prop_ro("path", [](const PythonSample& self) { return self.sample().path; })
       .def_prop_ro(
@@ -244,18 +243,18 @@ void add_sample(nb::module_& module) {
       .def_prop_rw(
           "image", &PythonSample::image,
           [](PythonSample& self, nb::handle value) { self.set_image(value); },
-          "(height, width, 3) uint8, RGB; None before `decode`. Write to it, or set another: "
-          "boxes\n"
-          "and segmentations of an image of another size must be set with it.",
+          "(height, width, 3) uint8, RGB; None before `decode`. Change it in place or set a new\n"
+          "image; if its size differs, set boxes and segmentations too.",
           nb::for_setter(nb::arg("value").none()))
       .def_prop_rw("boxes", &PythonSample::boxes, &PythonSample::set_boxes,
                    "(objects, 4) float32: x1 y1 x2 y2.")
       .def_prop_rw("labels", &PythonSample::labels, &PythonSample::set_labels,
-                   "(objects,) int32: positions in `Flow.classes`, from 0.")
+                   "(objects,) int32: indices into `Flow.classes`.")
       .def_prop_rw("crowd", &PythonSample::crowd, &PythonSample::set_crowd,
                    "(objects,) bool: crowd regions.")
-      .def_prop_rw("segmentations", &PythonSample::segmentations, &PythonSample::set_segmentations,
-                   "One per object, as in `Batch.segmentations`; counts may be COCO's text.")
+      .def_prop_rw(
+          "segmentations", &PythonSample::segmentations, &PythonSample::set_segmentations,
+          "One per object, as in `Batch.segmentations`; counts may be COCO's compressed string.")
       .def_prop_rw(
           "scale",
           [](const PythonSample& self) {
@@ -266,10 +265,11 @@ void add_sample(nb::module_& module) {
             self.sample().scale_y = scale.second;
           },
           "Pixels of `image` per pixel of the file, in x and y.")
-      .def_prop_ro("random", &PythonSample::random,
-                   "A numpy.random.Generator that depends on the seed, the epoch, the sample and\n"
-                   "the stage alone: draw from it, and batches are the same for any number of\n"
-                   "threads and after a resume.");
+      .def_prop_ro(
+          "random", &PythonSample::random,
+          "A numpy.random.Generator that depends only on the seed, the epoch, the sample and\n"
+          "the stage. Draw all random numbers from it, so that batches are the same for any\n"
+          "number of threads and after a resume.");
 }
 
 }  // namespace millrace::python

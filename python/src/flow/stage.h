@@ -14,12 +14,12 @@ namespace millrace::python {
 /// held.
 struct Functions {
   std::vector<nanobind::object> all;  // function k belongs to the k-th "python" table
-  /// Exceptions with the text that the flow's error contains.
+  /// Exceptions, each with the text that the flow's error message contains.
   std::vector<std::pair<std::string, nanobind::object>> raised;
 };
 using FunctionsPtr = std::shared_ptr<Functions>;
 
-/// Sets, for its lifetime, the functions of "python" tables for flows that this thread starts.
+/// During its lifetime, flows that this thread starts use these functions for "python" tables.
 class ScopedFunctions {
  public:
   explicit ScopedFunctions(FunctionsPtr functions);

@@ -165,7 +165,7 @@ void Stream::end() {
   failure_ = nullptr;
 }
 
-/// Rethrows the error, with the exception of a Python function as its cause if that ended the flow.
+/// Rethrows the error. If a Python function's exception ended the flow, it becomes the cause.
 void Stream::raise_with_cause(nb::python_error& error) {
   const auto what = nb::cast<std::string>(nb::str(error.value()));
   for (const auto& [text, exception] : functions_->raised)

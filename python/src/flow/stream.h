@@ -1,4 +1,4 @@
-// A stream of batches in Python: the common base of local flows and of batches from data servers.
+// A stream of batches in Python: the base class of local flows and of batches from data servers.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,7 +24,7 @@ void check_process();
 /// Records that this process has a stream.
 void note_process();
 
-/// Starts with the first batch. Thread-safe for Python threads.
+/// Starts when the first batch is requested. Thread-safe for Python threads.
 class Stream {
  public:
   explicit Stream(const nanobind::list& functions);
@@ -39,9 +39,9 @@ class Stream {
   void seek(std::int64_t next, std::vector<std::int64_t> pending, std::int64_t number);
   void close();
   nanobind::dict report();
-  /// Returns what determines the bytes of the batches besides the seed.
+  /// Returns the facts that determine the bytes of the batches, except the seed.
   virtual serving::Facts facts() = 0;
-  /// Returns the number of samples of an epoch over all ranks; nullopt if only data servers know
+  /// Returns the number of samples per epoch over all ranks; nullopt if no data server has reported
   /// it.
   virtual std::optional<std::int64_t> samples() = 0;
 

@@ -28,7 +28,7 @@ std::string text_of_str(nb::handle value, const std::string& place) {
   try {
     return nb::cast<std::string>(nb::str(value));
   } catch (const std::exception&) {
-    refuse(place, "is not text that can be encoded as UTF-8");
+    refuse(place, "is not a string that can be encoded as UTF-8");
   }
 }
 
@@ -52,7 +52,7 @@ Config to_config(nb::handle value, const std::string& place) {
   if (PyLong_Check(value.ptr())) {
     int overflow = 0;
     const auto number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-    if (overflow != 0) refuse(place, "is an integer of more than 64 bits");
+    if (overflow != 0) refuse(place, "is an integer with more than 64 bits");
     return {std::int64_t{number}, origin};
   }
   if (PyFloat_Check(value.ptr())) return {PyFloat_AsDouble(value.ptr()), origin};
@@ -69,8 +69,8 @@ Config to_config(nb::handle value, const std::string& place) {
   if (nb::hasattr(value, "__fspath__")) return to_config(value.attr("__fspath__")(), place);
   // NumPy values.
   if (nb::hasattr(value, "tolist")) return to_config(value.attr("tolist")(), place);
-  if (value.is_none()) refuse(place, "is None; omit the option for its default");
-  refuse(place, fmt::format("takes numbers, strings, lists and dicts, not '{}'", class_of(value)));
+  if (value.is_none()) refuse(place, "is None; omit the option to use its default");
+  refuse(place, fmt::format("expected a number, string, list or dict, not '{}'", class_of(value)));
 }
 
 std::string path_of(nb::handle value, const std::string& place) {
@@ -95,7 +95,7 @@ std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::stri
         columns == 0 ? dimensions == 1
                      : dimensions == 2 && nb::cast<std::size_t>(array.attr("shape")[1]) == columns;
     if (!fits)
-      throw Error(fmt::format("{} have the shape {}, not {}", what,
+      throw Error(fmt::format("{} have shape {}, expected {}", what,
                               nb::cast<std::string>(nb::repr(array.attr("shape"))),
                               columns == 0 ? "(objects,)" : fmt::format("(objects, {})", columns)));
     array = numpy.attr("ascontiguousarray")(
@@ -107,7 +107,7 @@ std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::stri
       const auto number = view.data()[i];
       if constexpr (std::is_integral_v<T>)
         if (!std::in_range<T>(number))
-          throw Error(fmt::format("{} have {}, which is out of range", what, number));
+          throw Error(fmt::format("{} contain {}, which is out of range", what, number));
       numbers.push_back(static_cast<T>(number));
     }
     return numbers;
@@ -161,8 +161,8 @@ coco::Segmentation segmentation_from_python(nb::handle value) {
   std::uint64_t pixels = 0;
   for (const auto run : mask.counts) pixels += run;
   if (pixels != std::uint64_t{size[0]} * size[1])
-    throw Error(fmt::format("a mask's counts add up to {} pixels, not to {} x {}", pixels, size[1],
-                            size[0]));
+    throw Error(fmt::format("a mask's counts add up to {} pixels, expected {} x {}", pixels,
+                            size[1], size[0]));
   return mask;
 }
 
@@ -201,7 +201,7 @@ void raise_in_python() {
 void add_data_error(nb::module_& module) {
   data_error =
       PyErr_NewExceptionWithDoc("millrace.data.DataError",
-                                "An unusable image. A function that is a stage raises it to skip "
+                                "An unusable image. A stage function raises it to skip "
                                 "its sample,\n"
                                 "subject to `on_error`; `next` raises it if on_error=\"fail\".",
                                 PyExc_RuntimeError, nullptr);

@@ -1,4 +1,4 @@
-// Conversions between Python's and the flow's values: configuration trees, arrays, masks, errors.
+// Conversions between Python values and the flow's: configuration trees, arrays, masks, errors.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -17,8 +17,8 @@ namespace millrace::python {
 
 namespace nb = nanobind;
 
-/// Converts a dict, list, number, text or path to a tree. The origin of its values is `place`, such
-/// as "Flow(short_side=...)", which messages contain. Throws ConfigError for anything else.
+/// Converts a dict, list, number, string or path to a tree. The origin of its values is `place`,
+/// such as "Flow(short_side=...)", and appears in messages. Throws ConfigError for anything else.
 Config to_config(nb::handle value, const std::string& place);
 
 /// Returns a path given in Python as text. Throws ConfigError that names `place`.
@@ -41,18 +41,18 @@ nb::object array_of(std::vector<T> values, std::initializer_list<std::size_t> sh
   return array_over(kept->data(), shape, owner);
 }
 
-/// Returns the numbers of anything that NumPy converts to an array of T's kind, with shape [rows,
-/// columns], or [rows] if `columns` is 0. Throws Error describing the problem with `what`.
+/// Returns the numbers in any value that NumPy can convert to an array of T, with shape [rows,
+/// columns], or [rows] if `columns` is 0. Throws Error with `what` in the message.
 template <class T>
 std::vector<T> numbers_in(nb::handle value, std::size_t columns, const std::string& what);
 
 /// Returns None, a list of polygons (arrays x0, y0, x1, y1, ...), or {"size": (height, width),
 /// "counts": run lengths}. `owner` keeps the memory of the arrays alive.
 nb::object segmentation_to_python(const coco::Segmentation& shape, nb::handle owner);
-/// Converts in the other direction; counts may be COCO's text. Throws Error.
+/// Converts in the other direction; counts may also be COCO's compressed string. Throws Error.
 coco::Segmentation segmentation_from_python(nb::handle value);
 
-/// Returns "ValueError: bad" with the innermost file and line of the function that raised it.
+/// Returns a description such as "ValueError: bad", with the file and line that raised the error.
 std::string text_of(const nb::python_error& error);
 
 /// Raises the exception being handled as a Python exception: ConfigError as ValueError, DataError

@@ -1,4 +1,4 @@
-// Files that export writes, tested without an ONNX runtime.
+// The files that `trainer export` writes, tested without an ONNX runtime.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const SmallKind kMasks{"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"};
 
-TEST(Certificate, ContainsInputsAndOutputsOfDetector) {
+TEST(Certificate, ContainsDetectorInputsAndOutputs) {
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
   const auto model = exported(*detector, kMasks, scratch, {made_photo(120, 90, 1)});
@@ -33,7 +33,7 @@ TEST(Certificate, ContainsInputsAndOutputsOfDetector) {
   EXPECT_NO_THROW(check_certificate(model));
 }
 
-TEST(Certificate, RejectsOtherFiles) {
+TEST(Certificate, RejectsChangedMissingAndInvalidFiles) {
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
   const auto model = exported(*detector, kMasks, scratch, {made_photo(64, 64, 1)});
@@ -48,7 +48,7 @@ TEST(Certificate, RejectsOtherFiles) {
                         "not a certificate");
 }
 
-TEST(Certificate, RejectsNamesWithFolders) {
+TEST(Certificate, RejectsPathsAsFileNames) {
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);
   const auto model = exported(*detector, kMasks, scratch, {made_photo(64, 64, 1)});

@@ -1,4 +1,4 @@
-// Small detectors with many detections, exported with a certificate of generated photos.
+// Exports small detectors that find many objects, with a certificate computed on generated images.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -23,7 +23,7 @@
 namespace millrace::testing {
 
 /// Returns an untrained detector whose outputs are scaled so that scores have no ties and boxes
-/// move.
+/// differ from their anchors.
 inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int most = 50) {
   auto detector =
       small_detector(kind.name, kind.more + fmt::format("test.detections_per_img = {}\n", most));
@@ -35,7 +35,7 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
     if (has("mask_fcn_logits.bias")) parameter.value.fill_(0.2);  // no probability of exactly 1/2
     if (!parameter.name.ends_with(".weight")) continue;
     if (has("cls_score") || has("cls_logits")) parameter.value.mul_(20);
-    // Keeps probabilities away from 0 and 1, since between these a pasted pixel is often exactly
+    // Keeps probabilities away from 0 and 1: between a 0 and a 1, a pasted pixel is often exactly
     // 1/2.
     if (has("mask_fcn_logits")) parameter.value.mul_(0.02 / parameter.value.std());
     if (has("bbox_pred") || has("bbox_reg")) parameter.value.mul_(5);
@@ -44,7 +44,7 @@ inline std::unique_ptr<Detector> decided_detector(const SmallKind& kind, int mos
   return detector;
 }
 
-/// Returns a photo of noise over stripes.
+/// Returns an image of stripes and noise.
 inline NamedPixels made_photo(int width, int height, std::uint64_t seed) {
   NamedPixels photo{std::to_string(width) + "x" + std::to_string(height),
                     cv::Mat(height, width, CV_8UC3)};
@@ -63,7 +63,7 @@ inline DataOptions prepared_data(std::int64_t short_side = 96, std::int64_t max_
   return data;
 }
 
-/// Exports a detector with its certificate and returns the model file.
+/// Exports a detector with its certificate and returns the path of the model file.
 inline std::filesystem::path exported(Detector& detector, const SmallKind& kind,
                                       const Scratch& scratch,
                                       const std::vector<NamedPixels>& photos,

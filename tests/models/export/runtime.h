@@ -1,4 +1,4 @@
-// Checks exported files with onnxruntime if Python has it.
+// Checks exported files with onnxruntime if it is installed for Python.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ inline bool has_runtime() {
 #define NEEDS_RUNTIME()                       \
   if (!millrace::testing::has_runtime())      \
   GTEST_SKIP() << millrace::testing::python() \
-               << " has no onnx and onnxruntime (scripts/setup_python export)"
+               << " cannot import onnx and onnxruntime (run scripts/setup_python export)"
 
 inline std::vector<NamedPixels> photos_of_all_sizes() {
   return {made_photo(1, 1, 1),   made_photo(120, 90, 2),  made_photo(90, 121, 3),
           made_photo(7, 300, 4), made_photo(640, 480, 5), made_photo(333, 3, 6)};
 }
 
-/// Expects the model to be valid ONNX with inferable shapes and to give the outputs of the
+/// Expects the model to be valid ONNX with inferable shapes, and its outputs to match the
 /// certificate.
 inline void expect_right(const std::filesystem::path& model) {
   EXPECT_EQ(run("-c \"import onnx, sys; onnx.checker.check_model(sys.argv[1], full_check=True)\" " +

@@ -1,4 +1,4 @@
-// onnxruntime gives the outputs of our detectors.
+// onnxruntime computes the same outputs as our detectors.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
@@ -41,8 +41,8 @@ std::vector<SmallKind> kinds() {
       {"retinanet", "head.norm = 'gn'\nhead.num_convs = 1\ntest.topk_candidates = 30\n"}};
 }
 
-/// Returns photos of all sizes; without the single-colour image for an HRNet. There, a group norm
-/// gives many positions equal scores to the last bit, so rounding decides their order.
+/// Returns photos of all sizes. An HRNet does not get the 1 x 1 photo: on its uniform pixels, group
+/// norm makes many scores bit-identical, so their order depends on rounding.
 std::vector<NamedPixels> photos_for(const SmallKind& kind) {
   auto photos = photos_of_all_sizes();
   if (kind.more.find("hrnet") != std::string::npos) photos.erase(photos.begin());
@@ -68,7 +68,7 @@ TEST_P(Exported, MatchesOnnxruntimeForPaddedBatches) {
                         {.padded = true, .pasted = true}));
 }
 
-TEST(CheckScript, RejectsNamesWithFolders) {
+TEST(CheckScript, RejectsPathsAsFileNames) {
   NEEDS_RUNTIME();
   const Scratch scratch;
   const SmallKind kind{"retinanet", ""};
@@ -86,7 +86,7 @@ class ResizedPixels : public ::testing::TestWithParam<ResizeStyle> {};
 INSTANTIATE_TEST_SUITE_P(Styles, ResizedPixels,
                          ::testing::Values(ResizeStyle::opencv, ResizeStyle::detectron2));
 
-TEST_P(ResizedPixels, MatchBytesOfOurKernel) {
+TEST_P(ResizedPixels, MatchOurKernelByteForByte) {
   NEEDS_RUNTIME();
   const bool antialiased = GetParam() == ResizeStyle::detectron2;
   const Scratch scratch;
@@ -134,7 +134,7 @@ for i in range(len(t) // 3):
 
 const SmallKind kMasks{"maskrcnn", kFewProposals + "mask.conv_dim = 8\n"};
 
-TEST(Export, MatchesOnnxruntimeWithExternalHalfWeights) {
+TEST(Export, MatchesOnnxruntimeForExternalFp16Weights) {
   NEEDS_RUNTIME();
   const Scratch scratch;
   const auto detector = decided_detector(kMasks);

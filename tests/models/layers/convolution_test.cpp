@@ -1,4 +1,5 @@
-// A fused convolution with sum and ReLU gives the output and gradients of the three separate steps.
+// A convolution fused with addition and ReLU has the same output and gradients as the three
+// separate operations.
 #include "millrace/models/layers/convolution.h"
 
 #include <ATen/TensorOperators.h>
@@ -71,7 +72,7 @@ class ConvolutionCases : public ::testing::TestWithParam<Case> {
   After after;
 };
 
-TEST_P(ConvolutionCases, MatchSingleStepsAndTheirGradients) {
+TEST_P(ConvolutionCases, MatchSeparateOperationsAndGradients) {
   const auto expected = apart(), actual = convolve(x, c, after);
   EXPECT_TRUE(tensors_close(actual, expected, 1e-6));
   const auto wanted = gradients(expected), got = gradients(actual);
@@ -80,7 +81,7 @@ TEST_P(ConvolutionCases, MatchSingleStepsAndTheirGradients) {
     EXPECT_TRUE(tensors_close(got[i], wanted[i], 1e-5)) << i;
 }
 
-TEST_P(ConvolutionCases, KeepFp32GradientsInBf16Computation) {
+TEST_P(ConvolutionCases, ReturnFp32GradientsInBf16Mode) {
   const auto wanted = gradients(apart());
   at::Tensor y;
   {
@@ -103,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{1, 2, true, false, false, false}, Case{1, 1, false, true, true, false},
                       Case{7, 2, true, true, false, true}));
 
-/// Input channels, output channels, kernel: one case for oneDNN and one for Winograd.
+/// Input channels, output channels, kernel size; the cases use oneDNN and Winograd.
 class SharedConvolution : public ::testing::TestWithParam<std::array<std::int64_t, 3>> {};
 
 TEST_P(SharedConvolution, MatchesEachMapAndSumsGradients) {
@@ -152,13 +153,13 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SharedConvolution,
                                            std::array<std::int64_t, 3>{12, 20, 3},
                                            std::array<std::int64_t, 3>{32, 64, 3}));
 
-TEST(Convolution, ReturnsNoOutputForNoImages) {
+TEST(Convolution, ReturnsEmptyOutputForNoImages) {
   const auto y = convolve(at::rand({0, 4, 5, 5}), {at::rand({6, 4, 3, 3}), {}, at::rand({6}), 1, 1},
                           {.activation = Activation::relu});
   EXPECT_EQ(y.sizes(), (std::vector<std::int64_t>{0, 6, 5, 5}));
 }
 
-TEST(ConvNorm, DetectsWithWeightsOfLastStep) {
+TEST(ConvNorm, DetectsWithLatestWeights) {
   Parameters parameters;
   const Scope scope(parameters, 1);
   const ConvNorm layer(scope / "conv", scope / "bn", {4, 6, 3}, {Norm::frozen_bn});
@@ -178,7 +179,7 @@ TEST(ConvNorm, DetectsWithWeightsOfLastStep) {
   }
 }
 
-TEST(ConvNorm, MatchesSingleStepsWithSilu) {
+TEST(ConvNorm, MatchesSeparateOperationsWithSilu) {
   for (const std::int64_t groups : {1, 4}) {
     Parameters parameters;
     const Scope scope(parameters, 1);

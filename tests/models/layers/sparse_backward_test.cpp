@@ -1,4 +1,4 @@
-// The backward pass of a convolution computed only from pixels with a gradient.
+// The backward pass of a convolution, computed only from pixels whose gradient is not zero.
 #include "millrace/models/ops/cpu/sparse_backward.h"
 
 #include <ATen/TensorOperators.h>
@@ -22,7 +22,7 @@ constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 constexpr std::array kAll{true, true, true};
 
 /// Input channels, output channels, kernel, stride.
-class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t, 4>> {
+class SparseBackward : public ::testing::TestWithParam<std::array<std::int64_t, 4>> {
  protected:
   void SetUp() override {
     const auto [in, out, kernel, stride] = GetParam();
@@ -32,7 +32,7 @@ class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t
     weight_ = at::randn({out, in, kernel, kernel}).contiguous(kLast);
     gradient_ = at::zeros({2, out, (40 + stride - 1) / stride, (61 + stride - 1) / stride})
                     .contiguous(kLast);
-    // Corners, neighbours and isolated pixels, some with a gradient in only one channel.
+    // Corners, neighbours and isolated pixels, one of them with a gradient in only one channel.
     const auto height = gradient_.size(2), width = gradient_.size(3);
     for (const auto& [image, y, column] :
          std::vector<std::array<std::int64_t, 3>>{{0, 0, 0},
@@ -66,14 +66,14 @@ class SparseBackwardOf : public ::testing::TestWithParam<std::array<std::int64_t
   at::Tensor x_, weight_, gradient_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SparseBackwardOf,
+INSTANTIATE_TEST_SUITE_P(Kinds, SparseBackward,
                          ::testing::Values(std::array<std::int64_t, 4>{64, 15, 1, 1},
                                            std::array<std::int64_t, 4>{32, 48, 3, 1},
                                            std::array<std::int64_t, 4>{20, 7, 3, 2},
                                            std::array<std::int64_t, 4>{3, 16, 7, 2},
                                            std::array<std::int64_t, 4>{32, 8, 1, 2}));
 
-TEST_P(SparseBackwardOf, MatchesWholeMap) {
+TEST_P(SparseBackward, MatchesDenseBackward) {
   const auto [dx, dw, db] = sparse();
   const auto [exact_dx, exact_dw, exact_db] = dense();
   EXPECT_TRUE(tensors_close(dx, exact_dx, 1e-6));
@@ -81,14 +81,14 @@ TEST_P(SparseBackwardOf, MatchesWholeMap) {
   EXPECT_TRUE(tensors_close(db, exact_db, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, GivesSameResultOnAnyThreads) {
+TEST_P(SparseBackward, DoesNotDependOnThreadCount) {
   expect_same_on_any_threads([&] {
     const auto [dx, dw, db] = sparse();
     return std::vector{dx, dw, db};
   });
 }
 
-TEST_P(SparseBackwardOf, RoundsOnlyBf16InputAndOutput) {
+TEST_P(SparseBackward, RoundsOnlyBf16InputAndOutput) {
   const auto rounded = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
   x_ = rounded(x_), weight_ = rounded(weight_), gradient_ = rounded(gradient_);
   const auto [dx, dw, db] = sparse();
@@ -99,7 +99,7 @@ TEST_P(SparseBackwardOf, RoundsOnlyBf16InputAndOutput) {
   EXPECT_TRUE(tensors_close(db, exact_db, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, SumsSeveralMaps) {
+TEST_P(SparseBackward, SumsGradientsOfSeveralMaps) {
   // The second map has no pixel with a gradient; the third map is the first again.
   const std::vector maps{x_, at::randn({1, x_.size(1), 5, 6}).contiguous(kLast), x_};
   const auto no_gradient = at::conv2d(maps[1], weight_, {}, c_.stride, c_.padding).zero_();
@@ -116,7 +116,7 @@ TEST_P(SparseBackwardOf, SumsSeveralMaps) {
   EXPECT_TRUE(tensors_close(db, own_db * 2, 1e-6));
 }
 
-TEST_P(SparseBackwardOf, ReturnsZeroWithoutPixels) {
+TEST_P(SparseBackward, ReturnsZeroWithoutTouchedPixels) {
   gradient_.zero_();
   const auto [dx, dw, db] = sparse();
   EXPECT_TRUE(tensors_equal(dx, at::zeros_like(x_)));
@@ -124,7 +124,7 @@ TEST_P(SparseBackwardOf, ReturnsZeroWithoutPixels) {
   EXPECT_TRUE(tensors_equal(db, at::zeros({weight_.size(0)})));
 }
 
-TEST_P(SparseBackwardOf, IsUsedForSparseGradients) {
+TEST_P(SparseBackward, IsUsedForSparseGradients) {
   const auto x = x_.clone().requires_grad_(), weight = weight_.clone().requires_grad_(),
              bias = at::zeros({weight_.size(0)}).requires_grad_();
   auto c = c_;
@@ -136,7 +136,7 @@ TEST_P(SparseBackwardOf, IsUsedForSparseGradients) {
   EXPECT_TRUE(tensors_equal(bias.grad(), db));
 }
 
-TEST(TouchedPixels, HaveNonZeroChannel) {
+TEST(TouchedPixels, HaveNonZeroChannels) {
   auto gradient = at::zeros({2, 3, 4, 5}).contiguous(kLast);
   gradient[1][2][3][4].fill_(1e-30);
   gradient[0][0][0][1].fill_(NAN);

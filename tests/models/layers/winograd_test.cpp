@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
-/// Returns a generator of the same numbers in each run.
+/// Returns a generator with a fixed seed.
 at::Generator& generator() {
   static auto seeded = at::detail::createCPUGenerator(7);
   return seeded;
@@ -62,7 +62,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> direct_backward(const at::Tensor&
 }
 
 /// Images, input channels, output channels, height, width.
-class WinogradOf : public ::testing::TestWithParam<std::array<std::int64_t, 5>> {
+class WinogradConvolution : public ::testing::TestWithParam<std::array<std::int64_t, 5>> {
  protected:
   void SetUp() override {
     const auto [images, in, out, height, width] = GetParam();
@@ -89,7 +89,7 @@ class WinogradOf : public ::testing::TestWithParam<std::array<std::int64_t, 5>> 
   at::Tensor x_, weight_, bias_, add_, gradient_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Sizes, WinogradOf,
+INSTANTIATE_TEST_SUITE_P(Sizes, WinogradConvolution,
                          ::testing::Values(std::array<std::int64_t, 5>{1, 64, 64, 14, 14},
                                            std::array<std::int64_t, 5>{3, 64, 96, 15, 17},
                                            std::array<std::int64_t, 5>{2, 256, 64, 33, 16},
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, WinogradOf,
                                            std::array<std::int64_t, 5>{1, 48, 112, 21, 18},
                                            std::array<std::int64_t, 5>{1, 64, 64, 199, 3}));
 
-TEST_P(WinogradOf, MatchesDirectSums) {
+TEST_P(WinogradConvolution, MatchesDirectConvolution) {
   ASSERT_TRUE(winograd_fits(x_, weight_));
   const auto exact = at::conv2d(x_.to(at::kDouble), weight_.to(at::kDouble), {}, 1, 1);
   const auto shift = bias_.to(at::kDouble).view({1, -1, 1, 1});
@@ -110,16 +110,18 @@ TEST_P(WinogradOf, MatchesDirectSums) {
       bound);
 }
 
-TEST_P(WinogradOf, MatchesGradientsOfDirectSums) { expect_gradients_of_direct_sums(); }
+TEST_P(WinogradConvolution, MatchesGradientsOfDirectConvolution) {
+  expect_gradients_of_direct_sums();
+}
 
-TEST_P(WinogradOf, MatchesGradientsForSparsePixels) {
+TEST_P(WinogradConvolution, MatchesSparseGradients) {
   const auto shape = gradient_.sizes();
   gradient_ = (gradient_ * at::rand({shape[0], 1, shape[2], shape[3]}, generator()).lt(0.03))
                   .contiguous(kChannelsLast);
   expect_gradients_of_direct_sums();
 }
 
-TEST_P(WinogradOf, SkipsTilesWithoutGradient) {
+TEST_P(WinogradConvolution, SkipsTilesWithoutGradient) {
   const auto height = gradient_.size(2), width = gradient_.size(3);
   auto part = at::zeros_like(gradient_);
   const auto bottom = [&](const at::Tensor& map) {
@@ -139,14 +141,14 @@ TEST_P(WinogradOf, SkipsTilesWithoutGradient) {
   EXPECT_TRUE(tensors_equal(no_weight, at::zeros_like(weight_)));
 }
 
-TEST_P(WinogradOf, GivesSameResultOnAnyThreads) {
+TEST_P(WinogradConvolution, DoesNotDependOnThreadCount) {
   expect_same_on_any_threads([&] {
     const auto [x, weight, bias] = backward();
     return std::vector{winograd_of(x_, weight_, bias_, add_, true), x, weight, bias};
   });
 }
 
-TEST_P(WinogradOf, MatchesEachImageAlone) {
+TEST_P(WinogradConvolution, DoesNotDependOnOtherImages) {
   const auto y = winograd_of(x_, weight_, bias_, add_, true);
   const auto dx = std::get<0>(backward());
   for (std::int64_t i = 0; i < x_.size(0); ++i) {
@@ -159,7 +161,7 @@ TEST_P(WinogradOf, MatchesEachImageAlone) {
   }
 }
 
-TEST_P(WinogradOf, ReturnsOnlyWantedGradients) {
+TEST_P(WinogradConvolution, ReturnsOnlyRequestedGradients) {
   for (const std::array<bool, 3> wanted :
        {std::array{true, false, false}, std::array{false, true, false},
         std::array{false, true, true}}) {
@@ -170,7 +172,7 @@ TEST_P(WinogradOf, ReturnsOnlyWantedGradients) {
   }
 }
 
-TEST_P(WinogradOf, RoundsOnlyBf16InputAndOutput) {
+TEST_P(WinogradConvolution, RoundsOnlyBf16InputAndOutput) {
   const auto bf16 = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
   const auto x = bf16(x_), weight = bf16(weight_), bias = bf16(bias_), add = bf16(add_),
              gradient = bf16(gradient_);
@@ -186,7 +188,7 @@ TEST_P(WinogradOf, RoundsOnlyBf16InputAndOutput) {
   EXPECT_LT(relative_error(db, float_db.to(at::kDouble)), 1e-6);
 }
 
-TEST(Winograd, KeepsNaNThroughRelu) {
+TEST(Winograd, PropagatesNaNThroughRelu) {
   auto x = random({1, 64, 32, 32});
   x[0][5][7][7].fill_(NAN);
   const auto y = winograd_of(x, random({64, 64, 3, 3}), {}, {}, true);
@@ -194,7 +196,7 @@ TEST(Winograd, KeepsNaNThroughRelu) {
   EXPECT_TRUE(y[0][0][20][20].isfinite().item<bool>());
 }
 
-TEST(Winograd, KeepsNonFiniteBf16Values) {
+TEST(Winograd, PropagatesNonFiniteBf16Values) {
   for (const float odd : {NAN, INFINITY}) {
     auto x = random({1, 64, 32, 32});
     x[0][5][7][7].fill_(odd);
@@ -228,7 +230,7 @@ std::vector<at::Tensor> pyramid(std::int64_t channels) {
           random({2, channels, 3, 2})};
 }
 
-TEST(Winograd, MatchesEachMapAlone) {
+TEST(Winograd, MatchesWinogradOfEachMap) {
   const auto maps = pyramid(32), add = pyramid(48), gradients = pyramid(48);
   const auto weight = random({48, 32, 3, 3}), bias = random({48});
   const auto together = winograd(maps, weight, bias, add, true);
@@ -243,8 +245,8 @@ TEST(Winograd, MatchesEachMapAlone) {
     const auto [x, w, b] = direct_backward(gradients[i], maps[i], weight, at::kDouble);
     exact_dw += w, exact_db += b;
   }
-  // Rounding differs, since the order of the sums differs, but not by more than from the exact
-  // sums.
+  // The order of summation differs and so does rounding, but the error is at most twice that of the
+  // separate sums.
   EXPECT_LT(relative_error(dw, exact_dw), 2 * relative_error(sum_dw, exact_dw));
   EXPECT_LT(relative_error(db, exact_db), 2 * relative_error(sum_db, exact_db));
   expect_same_on_any_threads([&] {
@@ -255,7 +257,7 @@ TEST(Winograd, MatchesEachMapAlone) {
   });
 }
 
-TEST(Winograd, IsNotUsedForOtherConvolutions) {
+TEST(Winograd, IsUsedOnlyForSuitableConvolutions) {
   const auto weight = random({64, 64, 3, 3});
   EXPECT_TRUE(winograd_fits(random({1, 64, 14, 14}), weight));
   EXPECT_FALSE(winograd_fits(random({9, 64, 7, 7}), weight));

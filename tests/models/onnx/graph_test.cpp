@@ -1,4 +1,4 @@
-// The rules of the graph, and the bytes that it writes, decoded by a minimal protobuf reader.
+// The rules of onnx::Graph, and the files that it writes, decoded by a minimal protobuf reader.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST(Graph, StoresSharedParameterOnce) {
   EXPECT_EQ(graph.layer_of(layer.weight), "head");
 }
 
-TEST(Graph, CastsHalfWeightsAtUse) {
+TEST(Graph, CastsFp16WeightsAtUse) {
   const Scratch scratch;
   const OneLayer layer;
   Graph graph(layer.parameters, onnx::Storage::fp16);
@@ -178,7 +178,7 @@ TEST(Graph, ReturnsSeveralOutputsInOrder) {
   EXPECT_EQ(nodes[2].text(1), parts[1].name);
 }
 
-TEST(Graph, NumbersNodesOfOneKind) {
+TEST(Graph, NumbersNodesOfSameType) {
   const Parameters none;
   Graph graph(none);
   const auto x = graph.input("x", Type::f32, {std::int64_t{1}}, "");

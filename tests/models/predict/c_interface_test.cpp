@@ -1,5 +1,5 @@
-// The C interface gives the results of `trainer predict`, and errors for all kinds of invalid
-// input.
+// The C interface returns the same results as `trainer predict`, and an error for each kind of
+// invalid input.
 #include <limits>
 #include <thread>
 
@@ -33,7 +33,7 @@ class CInterface : public Trained {
     return results_.back();
   }
 
-  /// Predicts one image and returns the status.
+  /// Detects objects in one image and returns the status.
   millrace_status status_of(const millrace_image& image) {
     millrace_result* result = reinterpret_cast<millrace_result*>(&result);
     const auto status = millrace_predict_images(predictor_, &image, 1, &result);
@@ -42,7 +42,7 @@ class CInterface : public Trained {
     return status;
   }
 
-  /// Returns the detections in image `id` as a results file has them.
+  /// Returns the detections as entries of a results file, for image `id`.
   Json as_json(const millrace_result* result, int id) const {
     auto found = Json::array();
     std::int32_t width = 0, height = 0;
@@ -72,12 +72,13 @@ class CInterface : public Trained {
   std::vector<millrace_result*> results_;
 };
 
-class CInterfaceOfEach : public CInterface, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(ByName, CInterfaceOfEach,
+class CInterfaceOfEveryDetector : public CInterface,
+                                  public ::testing::WithParamInterface<std::string> {};
+INSTANTIATE_TEST_SUITE_P(ByName, CInterfaceOfEveryDetector,
                          ::testing::Values("maskrcnn", "fasterrcnn", "cascadercnn", "retinanet"),
                          [](const auto& one) { return one.param; });
 
-TEST_P(CInterfaceOfEach, MatchesTrainerPredict) {
+TEST_P(CInterfaceOfEveryDetector, MatchesTrainerPredict) {
   const auto config = "configs/" + GetParam() + ".toml";
   ASSERT_NO_FATAL_FAILURE(open(config));
   const auto photos = make_photos();
@@ -138,10 +139,10 @@ TEST_F(CInterface, RejectsInvalidImages) {
   for (const auto* file : {&jpeg, &png})
     for (const auto size : {std::size_t{0}, std::size_t{1}, std::size_t{30}, file->size() / 2})
       expect_refused({.kind = MILLRACE_BYTES, .data = file->data(), .size = size}, "image 1 of 1");
-  auto huge = png;  // claims 2^31 - 1 pixels in width and height
+  auto huge = png;  // declares a width and height of 2^31 - 1 pixels
   huge.replace(16, 8, "\x7F\xFF\xFF\xFF\x7F\xFF\xFF\xFF");
   expect_refused({.kind = MILLRACE_BYTES, .data = huge.data(), .size = huge.size()}, "2147483647");
-  const std::string text = "this is no image";
+  const std::string text = "this is not an image";
   expect_refused({.kind = MILLRACE_BYTES, .data = text.data(), .size = text.size()}, "image 1");
 
   std::vector<std::uint8_t> pixels(300);
@@ -272,7 +273,7 @@ TEST_F(CInterface, RejectsDamagedModels) {
   }
   write_text(file, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F{}");
   refused(file);
-  // A model card of a detector that this library lacks, with a name of equal length.
+  // A model card that names a detector unknown to this library, with a name of equal length.
   auto renamed = whole;
   const auto type = renamed.find("maskrcnn");
   ASSERT_NE(type, std::string::npos);

@@ -1,4 +1,4 @@
-// libmillrace_predict.so: its linked libraries, its exported symbols, and Predictor from it.
+// libmillrace_predict.so: its linked libraries, its exported symbols, and its Predictor.
 #include <dlfcn.h>
 
 #include "millrace/models/predict/predictor.h"
@@ -37,7 +37,7 @@ TEST_F(Library, ExportsOnlyVersionedInterface) {
   EXPECT_GE(of_cpp, 10);
 }
 
-TEST_F(Library, DetectsWithPluginsOfRepository) {
+TEST_F(Library, DetectsWithRepositoryPlugins) {
   const auto output = in_folder("runs");
   successful(trainer(with_settings(
       {"run", "configs/yolox.toml", "--out", output},
@@ -45,7 +45,7 @@ TEST_F(Library, DetectsWithPluginsOfRepository) {
             "data.batch_size=2", "data.train='val2017'", "model.width=0.125",
             "model.test.score_thresh=0.00001", "train.max_steps=1"} +
           kTrainOnly)));
-  const Predictor predictor(output / "yolox-1", {.threads = 1});  // the folder of a run
+  const Predictor predictor(output / "yolox-1", {.threads = 1});  // a run folder
   const auto photo = make_photos() / "h.png";
   const auto seen = predictor.predict(ImageFile{photo});
   successful(trainer({"predict", output / "yolox-1", photo, "--out", in_folder("seen")}));

@@ -1,4 +1,4 @@
-// Predictor gives the bytes of `trainer predict` and of the evaluation in training.
+// Predictor returns the same bytes as `trainer predict` and `trainer eval`.
 #include "millrace/models/predict/predictor.h"
 
 #include <ATen/Parallel.h>
@@ -16,7 +16,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Returns the text of a results file with predictions for images of these ids.
+/// Returns the contents of a results file with predictions for images with these ids.
 std::string results_of(const std::vector<Prediction>& predictions,
                        const std::vector<std::int64_t>& ids, const Predictor& predictor,
                        const fs::path& file) {
@@ -133,7 +133,7 @@ TEST_F(OnePredictor, AcceptsAnyPixelOrderAndStride) {
   EXPECT_TRUE(same(predictor_.predict(pixels_of(part, PixelOrder::rgb, part.step)), expected));
 }
 
-TEST_F(OnePredictor, MatchesCertificates) {
+TEST_F(OnePredictor, MatchesExportCertificates) {
   const auto photos = make_photos(), model = in_folder("model.onnx");
   successful(trainer(
       {"export", weights_, "--out", model, "--photos", photos, "--set", "train.threads=1"}));
@@ -169,7 +169,7 @@ TEST_F(OnePredictor, ReportsClassesAndMasks) {
   EXPECT_TRUE(predictor_.predict(std::span<const PredictorImage>()).empty());
 }
 
-TEST_F(OnePredictor, ReturnsBitmapsOfMasks) {
+TEST_F(OnePredictor, ReturnsMaskBitmaps) {
   const auto found = predictor_.predict(ImageFile{make_photos() / "a_wide.jpg"});
   ASSERT_FALSE(found.objects.empty());
   for (const auto& object : found.objects) {
@@ -228,7 +228,7 @@ TEST_F(OnePredictor, ReportsUnusableModels) {
               HasSubstr("threads = -1"));
 }
 
-// Results depend on the model and the image only, not on other models, precisions or calls.
+// Results depend only on the model and the image, not on other models, precisions or calls.
 TEST_F(OnePredictor, DoesNotDependOnOtherPredictors) {
   const auto photos = make_photos();
   const auto expected = predictor_.predict(ImageFile{photos / "b_tall.jpg"});
@@ -239,7 +239,7 @@ TEST_F(OnePredictor, DoesNotDependOnOtherPredictors) {
   EXPECT_FALSE(same(in_bf16, expected));
 }
 
-TEST_F(OnePredictor, UsesAllThreadsAfterAnotherUsedOne) {
+TEST_F(OnePredictor, UsesAllThreadsAfterSingleThreadedPredictor) {
   const auto all = at::get_num_threads();
   const auto photo = make_photos() / "b_tall.jpg";
   const auto expected = predictor_.predict(ImageFile{photo});

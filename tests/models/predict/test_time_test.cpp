@@ -1,4 +1,4 @@
-// The batches of the evaluation and of the predictor have the same bytes.
+// The evaluation and the predictor make byte-identical batches.
 #include "millrace/dataflow/detection/test_time.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace millrace::testing {
 namespace {
 
-/// Compares all batches of an evaluation with batches that TestTime makes of the same files.
+/// Compares all batches of an evaluation with batches that TestTime makes from the same files.
 void expect_same_batches(const DataOptions& data, const DataSplit& split) {
   const TestTime how(data);
   auto flow = start_eval_flow(data, split);
@@ -35,7 +35,7 @@ void expect_same_batches(const DataOptions& data, const DataSplit& split) {
   EXPECT_EQ(images, split.annotations->images.size());
 }
 
-TEST(TestTime, MatchesEvaluationAndPredictor) {
+TEST(TestTime, MakesSameBatchesForEvaluationAndPredictor) {
   TinyCoco tiny(7);
   for (const auto style : {ResizeStyle::opencv, ResizeStyle::detectron2, ResizeStyle::torchvision})
     for (const bool reduced : {true, false})
@@ -51,7 +51,7 @@ TEST(TestTime, MatchesEvaluationAndPredictor) {
 
 TEST(TestTime, DecodesAtFullSizeByDefault) {
   TinyCoco tiny(7);
-  tiny.test_short_side = 10;  // a third of the smallest picture
+  tiny.test_short_side = 10;  // a third of the smallest image
   const auto evaluated = [&](bool train, bool eval) {
     tiny.reduced_decoding = train;
     tiny.eval_reduced_decoding = eval;
@@ -75,7 +75,7 @@ TEST(TestTime, RotatesPhotosByExifOrientation) {
             << int{orientation};
       };
       expect_upright(TestTime{}.photo("x", bytes));
-      // At its own size, so that nothing is resized.
+      // Tests at the photo's own size, so that nothing is resized.
       DataOptions data;
       data.test_short_side = std::min(size.width, size.height);
       data.test_max_side = 1000;
@@ -84,7 +84,7 @@ TEST(TestTime, RotatesPhotosByExifOrientation) {
   }
 }
 
-TEST(TestTime, RotatesAnnotatedPhotosToMatchSize) {
+TEST(TestTime, DoesNotRotatePhotosOfAnnotatedSize) {
   const auto stored = encoded(".jpg", noise(104, 80));
   const auto pixels = decode_rgb(stored, "x");
   for (const char orientation : {2, 3, 4, 6}) {

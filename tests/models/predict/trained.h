@@ -1,4 +1,4 @@
-// Small models trained for a few steps, and photos to detect in.
+// Small models trained for a few steps, and photos for detection.
 #pragma once
 
 #include <opencv2/core.hpp>
@@ -12,7 +12,7 @@
 
 namespace millrace::testing {
 
-/// Returns a BGR picture of noise whose regions all differ.
+/// Returns a BGR noise image in which all regions differ.
 inline cv::Mat noise(int width, int height) {
   Rng rng{static_cast<std::uint64_t>(width), static_cast<std::uint64_t>(height)};
   cv::Mat coarse(height / 8 + 1, width / 8 + 1, CV_8UC3), fine;
@@ -24,8 +24,8 @@ inline cv::Mat noise(int width, int height) {
 
 class Trained : public Training {
  protected:
-  /// Returns settings of a small, fast `configs/NAME.toml` that detects many objects in any
-  /// picture.
+  /// Returns settings that make `configs/NAME.toml` small and fast, and detect many objects in any
+  /// image.
   Words small() const {
     return {setting("data.root", make_data()),
             "data.short_side=96",
@@ -41,15 +41,15 @@ class Trained : public Training {
             "train.epochs=1"};
   }
 
-  /// Trains for two steps and returns the checkpoint's folder.
+  /// Trains for two steps and returns the checkpoint folder.
   fs::path train(const std::string& config) const {
     const auto output = in_folder("runs");
     successful(trainer(with_settings({"run", config, "--out", output}, small() + kTrainOnly)));
     return last_checkpoint(output);
   }
 
-  /// Makes JPEGs whose sizes cover all ways of decoding, rotating (EXIF 1 to 8) and padding, and
-  /// two PNGs.
+  /// Writes JPEGs that cover all ways of decoding, rotating (EXIF 1 to 8) and padding, and two
+  /// PNGs. Returns their folder.
   fs::path make_photos() const {
     const auto folder = in_folder("photos");
     fs::create_directories(folder);

@@ -1,4 +1,4 @@
-// Shared by the tests of weight files: files that torch has written, and files made byte by byte.
+// Helpers for tests of weights files: files written by torch, and files made byte by byte.
 #pragma once
 
 #include <zip.h>
@@ -31,8 +31,8 @@ inline void expect_same(const NamedTensors& actual, const TensorsByName& expecte
   }
 }
 
-/// Changes three bytes at places that `place(rng)` draws, and expects `read` to return values or
-/// throw an Error that names the file.
+/// Changes three bytes at offsets drawn by `place(rng)`; expects `read` to return values or throw
+/// an Error that names the file. Repeats this 1000 times.
 template <class Read, class Place>
 void expect_no_crash(const Scratch& scratch, const std::string& bytes, Read read, Place place) {
   Rng rng{1};
@@ -50,7 +50,7 @@ void expect_no_crash(const Scratch& scratch, const std::string& bytes, Read read
   }
 }
 
-/// Returns a .npy array with this header, of version 1 or 2 of the format.
+/// Returns a .npy file with this header, in version 1 or 2 of the format.
 inline std::string npy(const std::string& header, const std::string& data, char version = 1) {
   return std::string("\x93NUMPY") + version + '\0' +
          little_endian(header.size(), version == 1 ? 2 : 4) + header + data;

@@ -33,7 +33,7 @@ TEST_F(Npz, ReadsBothVersionsCompressedAndStored) {
                                 {"line.npy", npy(header("<f4", "(5000,)") + "\n", floats(5000), 2)},
                                 {"one.npy", npy(header("|u1", "()"), "\x07")},
                                 {"none.npy", npy(header("<i8", "(0, 4)"), "")},
-                                {"readme.txt", "no array"}});
+                                {"readme.txt", "not an array"}});
   const auto arrays = by_name(read_npz(scratch / "a.npz"));
   ASSERT_EQ(arrays.size(), 4U);
   EXPECT_TRUE(tensors_equal(arrays.at("conv0/W"), at::arange(6, at::kFloat).view({2, 3})));
@@ -91,7 +91,7 @@ TEST_F(Npz, ReportsInvalidArrays) {
   }
 }
 
-TEST_F(Npz, ReportsFilesOfOtherKinds) {
+TEST_F(Npz, ReportsWrongFileFormat) {
   for (const std::string bytes : {"", "\x89PNG\r\n", "PK\x03\x04"}) {
     const auto file = scratch.file("a.npz", bytes);
     MILLRACE_EXPECT_ERROR(read_npz(file), file, "zip archive");
@@ -102,7 +102,7 @@ TEST_F(Npz, SurvivesDamagedBytes) {
   write_zip(scratch / "whole.npz", {{"a.npy", npy(header("<f4", "(2, 3)"), floats(6))},
                                     {"b.npy", npy(header("<f4", "(2000,)"), floats(2000))}});
   const auto bytes = read_file(scratch / "whole.npz");
-  // Mostly in the headers and in the directory at the end, which determine where to read.
+  // Damages mostly the headers and the directory at the end, which determine what is read.
   testing::expect_no_crash(scratch, bytes, read_npz, [&](Rng& rng) {
     const auto place = rng.below(300);
     return rng.chance(0.5) ? place : bytes.size() - 1 - place;

@@ -17,12 +17,13 @@ using testing::Scratch;
 using testing::tensors_equal;
 using testing::write_zip;
 
-/// Returns a string in pickle format ("X").
+/// Returns the pickle of a string (opcode "X").
 std::string text(const std::string& characters) {
   return "X" + little_endian(characters.size(), 4) + characters;
 }
 
-/// Returns a tensor over 6 floats in storage "0", with this offset, shape and strides.
+/// Returns the pickle of a tensor over the 6 floats of storage "0", with this offset, shape and
+/// strides.
 std::string tensor(const std::string& offset, const std::string& shape, const std::string& strides,
                    const std::string& storage = "FloatStorage") {
   return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" + storage + "\n" +
@@ -31,14 +32,14 @@ std::string tensor(const std::string& offset, const std::string& shape, const st
          "ccollections\nOrderedDict\n)RtR";
 }
 
-/// Returns a dict with one value, "x".
+/// Returns the pickle of a dict that contains one value, under the key "x".
 std::string dict(const std::string& value) { return "\x80\x02}" + text("x") + value + "s."; }
 
 const std::string kTwoByThree = tensor(std::string("K\0", 2), "K\x02K\x03\x86", "K\x03K\x01\x86");
 
 class Pth : public ::testing::Test {
  protected:
-  /// Writes a zip archive with this pickle and a storage of 6 floats.
+  /// Writes a zip archive with this pickle and a storage of 6 floats; returns its path.
   std::filesystem::path archive(const std::string& pickle,
                                 std::map<std::string, std::string> more = {}) {
     more.insert({{"a/data.pkl", pickle}, {"a/data/0", std::string(24, '\0')}});
@@ -49,7 +50,7 @@ class Pth : public ::testing::Test {
   const Scratch scratch_;
 };
 
-TEST_F(Pth, ReadsEveryContainerOfTorch) {
+TEST_F(Pth, ReadsEveryTorchFileFormat) {
   const auto zip = by_name(read_pth(kFixtures / "zip.pth"));
   EXPECT_EQ(zip.size(), 14U);
   auto fp32 = by_name(read_safetensors(kFixtures / "fp32.safetensors"));
@@ -112,7 +113,7 @@ TEST_F(Pth, ReadsPickledArrays) {
   refused("C\x08", "C\x07", "");
 }
 
-TEST_F(Pth, RunsNoCode) {
+TEST_F(Pth, RunsNoPickledCode) {
   const auto marker = scratch_ / "was_run";
   const auto command = "touch " + marker.string();
   for (const auto& [pickle, name] : std::map<std::string, std::string>{
@@ -199,7 +200,7 @@ TEST_F(Pth, SurvivesDeepAndCircularPickles) {
   file = archive("\x80\x02}q" + std::string("\0", 1) + text("model") + "h" + std::string("\0", 1) +
                  "s.");
   MILLRACE_EXPECT_ERROR(read_pth(file), file, "keys: model");
-  // One list of pairs that is converted to a dict again and again.
+  // A list of pairs that is converted to a dict 1000 times.
   std::string again = "\x80\x02](";
   for (int i = 0; i < 1000; ++i) again += "NN\x86";
   again += "eq";

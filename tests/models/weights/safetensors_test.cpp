@@ -68,7 +68,7 @@ TEST_F(Safetensors, RejectsDuplicateNameWhenWriting) {
   EXPECT_THROW(write_safetensors(scratch / "a", twice), Error);
 }
 
-TEST_F(Safetensors, ReadsFilesOfReferenceLibrary) {
+TEST_F(Safetensors, ReadsFilesFromReferenceLibrary) {
   const auto fp32 = by_name(read_safetensors(kFixtures / "fp32.safetensors"));
   EXPECT_EQ(fp32.size(), 14U);
   for (const auto& [file, type] : {std::pair{"fp16", at::kHalf}, {"bf16", at::kBFloat16}}) {
@@ -84,7 +84,7 @@ TEST_F(Safetensors, ReadsFilesOfReferenceLibrary) {
   }
 }
 
-TEST_F(Safetensors, ReadsOddTensorsOfReferenceLibrary) {
+TEST_F(Safetensors, ReadsViewsScalarsAndEmptyTensors) {
   const auto read = by_name(read_safetensors(kFixtures / "expected.safetensors"));
   const auto base = at::arange(24, at::kFloat).view({4, 6});
   EXPECT_TRUE(tensors_equal(read.at("transposed"), base.t()));
@@ -139,7 +139,7 @@ TEST_F(Safetensors, ReportsInvalidHeaders) {
            {"begins at byte 18446744073709551608",
             f32("[1]", "[18446744073709551608, 18446744073709551612]"), 4},
            {"begins at byte 2", two("[2, 6]"), 6},    // overlap
-           {"begins at byte 8", two("[8, 12]"), 12},  // a hole
+           {"begins at byte 8", two("[8, 12]"), 12},  // a gap
        }) {
     SCOPED_TRACE(header);
     const auto file = scratch.file("hostile", bytes_of(header, data));
@@ -147,7 +147,7 @@ TEST_F(Safetensors, ReportsInvalidHeaders) {
   }
 }
 
-TEST_F(Safetensors, ReportsFilesOfOtherKinds) {
+TEST_F(Safetensors, ReportsUnreadableFiles) {
   std::filesystem::create_symlink("loop", scratch / "loop");
   for (const auto& [file, why] : std::vector<std::pair<std::filesystem::path, const char*>>{
            {scratch.file("png", "\x89PNG\r\n\x1a\n and more"), "safetensors"},

@@ -57,7 +57,7 @@ NamedTensors mask_rcnn() {
   return tensors;
 }
 
-TEST(Schemes, KeepsTensorsInRoundTrip) {
+TEST(Schemes, KeepTensorsInRoundTrip) {
   const auto model = mask_rcnn();
   for (const auto* name :
        {"torchvision", "torchvision-2019", "detectron2", "mmdetection", "tensorpack"}) {
@@ -79,7 +79,7 @@ TEST(Schemes, KeepsTensorsInRoundTrip) {
   }
 }
 
-TEST(Schemes, MatchesNamesOfOtherFrameworks) {
+TEST(Schemes, MatchNamesOfOtherFrameworks) {
   const std::map<std::string, std::map<std::string, std::string>> expected = {
       {"torchvision-2019",
        {{"backbone.fpn.inner_blocks.3.0.bias", "backbone.fpn.inner_blocks.3.bias"},
@@ -119,7 +119,7 @@ TEST(Schemes, MatchesNamesOfOtherFrameworks) {
     }
 }
 
-/// Returns the tensors without the pyramid and the box head, as on C4.
+/// Returns the tensors of Mask R-CNN on C4: without pyramid, box head and mask head.
 NamedTensors mask_rcnn_on_c4() {
   auto tensors = mask_rcnn();
   std::erase_if(tensors, [](const auto& tensor) {
@@ -130,7 +130,7 @@ NamedTensors mask_rcnn_on_c4() {
   return tensors;
 }
 
-TEST(Schemes, MapsLastStageOfC4ToRes5) {
+TEST(Schemes, MapLastStageOfC4ToRes5) {
   const auto model = mask_rcnn_on_c4();
   std::vector<std::string> unknown;
   const auto theirs = in_names_of(scheme_named("detectron2-c4"), model, unknown);
@@ -151,7 +151,7 @@ TEST(Schemes, MapsLastStageOfC4ToRes5) {
         << model[i].first;
 }
 
-TEST(Schemes, TransposesTensorFlowKernels) {
+TEST(Schemes, TransposeTensorFlowKernels) {
   std::vector<std::string> unknown;
   const auto kernel = at::arange(2 * 3 * 5 * 7, at::kFloat).view({2, 3, 5, 7});  // [out, in, h, w]
   const auto matrix = at::arange(6, at::kFloat).view({2, 3});                    // [out, in]
@@ -163,7 +163,7 @@ TEST(Schemes, TransposesTensorFlowKernels) {
   EXPECT_EQ(theirs[1].second[2][1].item<float>(), matrix[1][2].item<float>());
 }
 
-TEST(Schemes, ReadsClassifierAsBackbone) {
+TEST(Schemes, ReadClassifierAsBackbone) {
   const auto read = in_our_names({{"conv1.weight", at::arange(3)},
                                   {"layer1.0.downsample.1.running_var", at::arange(3)},
                                   {"layer1.0.bn1.num_batches_tracked", at::arange(1)},
@@ -174,7 +174,7 @@ TEST(Schemes, ReadsClassifierAsBackbone) {
   EXPECT_EQ(read.tensors[2].name, "fc.weight");
 }
 
-TEST(Schemes, KeepsNamesOfUnlistedTrunks) {
+TEST(Schemes, KeepNamesOfUnlistedBackbones) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> files = {
       {"resnet",
        {"conv1.weight", "layer1.0.bn1.bias", "stage3.0.branches.1.2.conv1.weight",
@@ -200,7 +200,7 @@ TEST(Schemes, KeepsNamesOfUnlistedTrunks) {
   }
 }
 
-TEST(Schemes, ConvertsCaffe2AffineChannelsToNorms) {
+TEST(Schemes, ConvertCaffe2AffineChannelsToNorms) {
   const auto read = in_our_names({{"conv1_w", at::arange(3, at::kFloat).view({3, 1, 1, 1})},
                                   {"conv1_b", at::arange(3, at::kFloat)},
                                   {"res_conv1_bn_s", at::arange(3, at::kFloat)},
@@ -216,13 +216,13 @@ TEST(Schemes, ConvertsCaffe2AffineChannelsToNorms) {
   EXPECT_TRUE(named.contains("backbone.body.layer3.5.bn3.bias"));
 }
 
-TEST(Schemes, KeepsConvolutionBiasOfOwnScheme) {
+TEST(Schemes, KeepConvolutionBiasInOwnScheme) {
   const auto read = in_our_names({{"backbone.body.conv1.bias", at::arange(3)}});
   ASSERT_EQ(read.tensors.size(), 1U);
   EXPECT_EQ(read.tensors[0].name, "backbone.body.conv1.bias");
 }
 
-TEST(Schemes, SuggestsNameForUnknownScheme) {
+TEST(Schemes, SuggestNameForUnknownScheme) {
   EXPECT_THAT([&] { scheme_named("detectron"); },
               ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("'detectron2'?")));
 }

@@ -86,7 +86,7 @@ TEST_F(LoadWeights, StripsWrappersOfAnyDepth) {
   EXPECT_THAT(report.unused, IsEmpty());
 }
 
-TEST_F(LoadWeights, ReadsOtherNamesOfTorchvision) {
+TEST_F(LoadWeights, RecognisesTorchvisionNames) {
   const std::map<std::string, std::string> schemes = {{"zip.pth", "torchvision"},
                                                       {"legacy.pth", "torchvision-2019"},
                                                       {"module_prefix.pth", "torchvision"},
@@ -135,7 +135,7 @@ Parameters model_with_heads(std::int64_t classes, Background background) {
   return model;
 }
 
-TEST_F(LoadWeights, ReordersHeadsForBackgroundPlace) {
+TEST_F(LoadWeights, ReordersRowsForBackgroundPosition) {
   for (const auto from : {Background::first, Background::last})
     for (const auto to : {Background::first, Background::last}) {
       write_safetensors(file, heads(3, from));
@@ -143,7 +143,7 @@ TEST_F(LoadWeights, ReordersHeadsForBackgroundPlace) {
       const auto report = load_weights(model, file);
       EXPECT_EQ(report.loaded, 3U);
       for (const auto& [name, expected] : heads(3, to)) {
-        // The background row stays zero if the file has none.
+        // The background row stays zero if the file has no such row.
         const auto wanted = from == Background::last && name != kScores
                                 ? at::where(expected == 100, at::zeros({}), expected)
                                 : expected;
@@ -152,7 +152,7 @@ TEST_F(LoadWeights, ReordersHeadsForBackgroundPlace) {
     }
 }
 
-TEST_F(LoadWeights, LoadsCategoriesFromNinetyRawIds) {
+TEST_F(LoadWeights, LoadsCocoCategoriesFromNinetyIds) {
   write_safetensors(file, heads(90, Background::first));
   const auto model = model_with_heads(80, Background::last);
   const auto report = load_weights(model, file);
@@ -166,7 +166,7 @@ TEST_F(LoadWeights, LoadsCategoriesFromNinetyRawIds) {
   EXPECT_EQ(value_of(model, kBoxes)[79 * 4 + 3].item<float>(), 89);
 }
 
-TEST_F(LoadWeights, ReportsHeadsWithOtherClassCount) {
+TEST_F(LoadWeights, ReportsHeadsOfDifferentClassCount) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
   write_safetensors(file, stored);
@@ -180,7 +180,7 @@ TEST_F(LoadWeights, ReportsHeadsWithOtherClassCount) {
   EXPECT_EQ(value_of(model, kBoxes).abs().sum().item<float>(), 0);
 }
 
-/// Returns metadata of weights for these classes.
+/// Returns metadata for weights with these classes.
 Metadata card(std::vector<std::string> classes) {
   return to_metadata({.classes = std::move(classes)});
 }
@@ -216,7 +216,7 @@ TEST_F(LoadWeights, ReportsClassesMissingInFile) {
   EXPECT_EQ(none.loaded, 1U) << "without class names, rows are loaded in file order";
 }
 
-TEST_F(LoadWeights, RejectsFrozenParametersWithInitialValues) {
+TEST_F(LoadWeights, RejectsFrozenParametersThatWereNotLoaded) {
   auto stored = heads(3, Background::first);
   stored.emplace_back("a", at::full({2}, 1.5));
   write_weights(file, stored, card({"cat", "dog", "owl"}));
@@ -224,7 +224,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersWithInitialValues) {
   model.add("a", at::zeros({3}), ParameterKind::weight);
   model.add("b", at::zeros({2}), ParameterKind::norm);
   const auto report = load_weights(model, file, {.classes = {"owl", "bee", "dog"}});
-  // Missing, of another shape, and with rows of a class that the file lacks.
+  // A wrong shape, a missing tensor, and rows of a class that the file lacks.
   for (const std::string name : {"a", "b", kBoxes})
     MILLRACE_EXPECT_ERROR(check_frozen_loaded(report, {name}, file, {}), file, name);
   check_frozen_loaded(report, {}, file, {});
@@ -233,7 +233,7 @@ TEST_F(LoadWeights, RejectsFrozenParametersWithInitialValues) {
   check_frozen_loaded(whole, {kScores, kBoxes, kMasks}, file, {});
 }
 
-TEST_F(LoadWeights, MatchesRowsOfAnchorsByName) {
+TEST_F(LoadWeights, MatchesAnchorRowsByClassName) {
   // Two anchors per cell, three classes.
   write_weights(file, {{"logits.bias", at::arange(6, at::kFloat)}}, card({"cat", "dog", "owl"}));
   auto model = model_of({{"logits.bias", {6}}});
@@ -243,7 +243,7 @@ TEST_F(LoadWeights, MatchesRowsOfAnchorsByName) {
                             at::tensor({2.0F, 0.0F, 1.0F, 5.0F, 3.0F, 4.0F})));
 }
 
-TEST_F(LoadWeights, RejectsReorderedClassesWithoutClassRows) {
+TEST_F(LoadWeights, RejectsReorderedClassesIfRowsAreUnknown) {
   write_weights(file, {{"logits.bias", at::arange(2, at::kFloat)}}, card({"cat", "dog"}));
   const auto model = model_of({{"logits.bias", {2}}});
   MILLRACE_EXPECT_ERROR(load_weights(model, file, {.classes = {"dog", "cat"}}), file,
@@ -275,7 +275,7 @@ TEST_F(LoadWeights, RejectsFileWithoutMatchingTensor) {
   MILLRACE_EXPECT_ERROR(load_weights(model, file), file, "2 tensors (x, y: file (1), model (2))");
 }
 
-TEST_F(LoadWeights, RejectsFilesOfOtherKinds) {
+TEST_F(LoadWeights, RejectsMissingAndInvalidFiles) {
   const auto model = model_of({{"a", {2}}});
   const auto none = scratch / "none.npz";
   MILLRACE_EXPECT_ERROR(load_weights(model, none), none, "not found");
@@ -285,7 +285,7 @@ TEST_F(LoadWeights, RejectsFilesOfOtherKinds) {
   MILLRACE_EXPECT_ERROR(load_weights(model, empty), empty, "zip archive");
 }
 
-TEST_F(LoadWeights, ReadsResNet50OfTensorpack) {
+TEST_F(LoadWeights, ReadsTensorpackResNet50) {
   MILLRACE_NEEDS_DATA("weights");
   const auto npz = testing::data_folder() / "weights" / "R50_C1-C4_imagenet_msra_fp16.npz";
   const auto model = model_of({{"backbone.body.conv1.weight", {64, 3, 7, 7}},

@@ -1,4 +1,4 @@
-// The arithmetic of the GPU kernels, run on the host, compared with the CPU operators.
+// Runs the arithmetic of the GPU kernels on the host and compares it with the CPU operators.
 #include <ATen/TensorOperators.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ using millrace::testing::tensors_equal;
 constexpr int kImages = 2, kChannels = 3, kHeight = 20, kWidth = 24;
 constexpr float kScale = 0.25F;
 
-/// Returns regions inside and around the map, one that covers it, and empty ones.
+/// Returns regions inside and around the map; the first region is empty.
 at::Tensor some_rois() {
   const auto image = random_values({40, 1}, 0, kImages, 3).floor();
   const auto boxes = random_boxes(40, 100, 60, 4) - 20;

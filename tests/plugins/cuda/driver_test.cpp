@@ -1,4 +1,4 @@
-// The messages of the plug-in if CUDA reports no usable driver or GPU.
+// The plug-in's messages if CUDA reports no usable driver or GPU.
 #include "millrace/plugins/cuda/driver.h"
 
 #include <gmock/gmock.h>
@@ -10,14 +10,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(MissingDriver, AcceptsWorkingGpu) {
+TEST(MissingDriver, IsNotReportedForWorkingGpu) {
   EXPECT_EQ(missing_driver_text({.count = 1, .supported_cuda = 13000, .runtime = 13000}), "");
-  // Within a major version a driver may be older than the runtime, and it may always be newer.
+  // A driver may be older than the runtime within a major version, and may always be newer.
   EXPECT_EQ(missing_driver_text({.count = 8, .supported_cuda = 13000, .runtime = 13020}), "");
   EXPECT_EQ(missing_driver_text({.count = 8, .supported_cuda = 14000, .runtime = 13000}), "");
 }
 
-TEST(MissingDriver, DistinguishesOldDriverFromNone) {
+TEST(MissingDriver, IsDistinguishedFromOldDriver) {
   const std::string error = "CUDA driver version is insufficient for CUDA runtime version";
   const auto old = missing_driver_text(
       {.error = error, .supported_cuda = 12040, .runtime = 13000, .driver = "550.54.14"});
@@ -29,13 +29,13 @@ TEST(MissingDriver, DistinguishesOldDriverFromNone) {
                           Not(HasSubstr("update"))));
 }
 
-TEST(MissingDriver, ReportsUnknownCudaWithoutDriverVersion) {
+TEST(MissingDriver, IsReportedWithoutVersionForUnknownCuda) {
   EXPECT_THAT(
       missing_driver_text({.error = "insufficient", .supported_cuda = 13000, .runtime = 15010}),
       AllOf(HasSubstr("CUDA 15"), HasSubstr("CUDA 13.0")));
 }
 
-TEST(MissingGpu, ReportsMissingGpuWithWorkingDriver) {
+TEST(MissingGpu, IsReportedIfDriverWorks) {
   const DriverFacts facts{
       .error = "no CUDA-capable device is detected", .supported_cuda = 13000, .runtime = 13000};
   EXPECT_THAT(missing_driver_text(facts), HasSubstr("GPU, not found: " + facts.error));
@@ -46,7 +46,7 @@ TEST(MissingGpu, ReportsMissingGpuWithWorkingDriver) {
               HasSubstr("CUDA reports 0"));
 }
 
-TEST(DriverVersion, ReadsBothKindsOfModule) {
+TEST(DriverVersion, IsReadFromBothModuleTypes) {
   EXPECT_EQ(driver_version("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 "
                            "01:44:30 UTC 2024\nGCC version:  gcc version 12.3.0 (Ubuntu)\n"),
             "550.54.14");

@@ -1,5 +1,5 @@
-// A callback that reads beyond a tensor on the model's device: an exception on a CPU; on a GPU a
-// device-side assertion, after which each CUDA call fails.
+// A callback that reads beyond the end of a tensor on the model's device. On a CPU this throws; on
+// a GPU it triggers a device-side assertion, after which every CUDA call fails.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 

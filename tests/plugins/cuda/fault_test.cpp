@@ -1,4 +1,5 @@
-// An error on the device ends a training with one sentence and exit code 1, without an abort.
+// An error on the device ends a training run with a one-sentence message and exit code 1, without
+// an abort.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -6,7 +7,7 @@ namespace {
 
 class DeviceFault : public Trainer {
  protected:
-  /// Trains with a callback that reads beyond a tensor before the third step.
+  /// Trains with a callback that reads beyond the end of a tensor before the third step.
   Outcome train(const Words& more, const std::string& plugins) const {
     return trainer(on(make_data(), {"run", "--out", in_folder("runs")},
                       Words{plugins, "train.max_steps=5", "callbacks.checkpoint.enabled=false",
@@ -27,11 +28,11 @@ class DeviceFault : public Trainer {
   }
 };
 
-TEST_F(DeviceFault, ReportsErrorOnCpu) {
+TEST_F(DeviceFault, IsReportedOnCpu) {
   expect_one_sentence(train({}, "plugins=['" MILLRACE_FAULT_PLUGIN "']"), "out of range");
 }
 
-TEST_F(DeviceFault, ReportsErrorOnGpu) {
+TEST_F(DeviceFault, IsReportedOnGpu) {
   if (!fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "no GPU";
   expect_one_sentence(train({"train.device='cuda'"},
                             "plugins=['" MILLRACE_CUDA_PLUGIN "', '" MILLRACE_FAULT_PLUGIN "']"),

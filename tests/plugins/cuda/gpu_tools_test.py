@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu_tools with tools that only record their arguments: gpu_tools_test.py TRAINER"""
+"""Runs scripts/gpu_tools with fake tools that record their arguments: gpu_tools_test.py TRAINER"""
 
 import os
 import pathlib
@@ -47,7 +47,7 @@ class GpuTools(unittest.TestCase):
         for check in CHECKS:
             self.assertTrue(any(f"--tool {check} " in call for call in self.calls()), check)
 
-    def test_settings_of_every_command_resolve(self):
+    def test_settings_of_every_command_are_valid(self):
         seen = 0
         for tool in (*CHECKS, "nsys", "waits", "ncu"):
             printed = self.script("--print", tool, trainer=TRAINER)
@@ -61,7 +61,7 @@ class GpuTools(unittest.TestCase):
                 for i in range(begin, len(words)):
                     if words[i] == "--set":
                         command += words[i:i + 2]
-                # Without a GPU the plug-in cannot be opened.
+                # Without a GPU, the plug-in cannot be opened.
                 ended = subprocess.run([*command, "--set", "plugins=[]"], cwd=ROOT,
                                        capture_output=True, text=True)
                 self.assertEqual(ended.returncode, 0, ended.stderr)

@@ -1,4 +1,4 @@
-// Without a GPU, any command that loads the CUDA plug-in fails with one sentence.
+// Without a GPU, any command that loads the CUDA plug-in fails with a one-sentence message.
 #include "tests/cli/trainer.h"
 
 namespace millrace::testing {
@@ -17,8 +17,8 @@ class CudaPlugin : public Trainer {
 TEST_F(CudaPlugin, ReportsMissingGpu) {
   for (const auto* command : {"config", "run"}) {
     const auto end = trainer({command, "configs/maskrcnn.toml", "--set", plugins_});
-    // CUDA's error if there is a driver but no GPU; the loader's error without a driver or the CUDA
-    // libraries of libtorch.
+    // The message contains CUDA's error if there is a driver but no GPU, and the loader's error if
+    // the driver or libtorch's CUDA libraries are missing.
     expect_error(end, 2, "'" MILLRACE_CUDA_PLUGIN "': requires ");
     EXPECT_THAT(end.err, HasSubstr("not found: "));
     EXPECT_THAT(end.err, ::testing::Not(HasSubstr("_Z"))) << "no mangled name";

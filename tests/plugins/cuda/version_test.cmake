@@ -1,16 +1,17 @@
-# Which CUDA a libtorch is for, and which nvcc fits it: cmake -DFOLDER=DIR -P version_test.cmake
+# Tests which CUDA version libtorch needs, and which nvcc matches it.
+# usage: cmake -DFOLDER=DIR -P version_test.cmake
 cmake_minimum_required(VERSION 3.21)
 include(${CMAKE_CURRENT_LIST_DIR}/../../../cmake/cuda_version.cmake)
 
 function(expect what is wanted)
   if(NOT "${is}" STREQUAL "${wanted}")
-    message(SEND_ERROR "${what}: is '${is}', should be '${wanted}'")
+    message(SEND_ERROR "${what}: '${is}', expected '${wanted}'")
   endif()
 endfunction()
 
 file(REMOVE_RECURSE "${FOLDER}")
-# As unpacked without its CUDA half; with it, its runtime elsewhere (pip); as CUDA 11 was named;
-# without a sign of CUDA.
+# cpu: unpacked without the CUDA libraries; pip: the CUDA runtime is in a package of its own; old:
+# the file name of CUDA 11; plain: no CUDA.
 file(WRITE "${FOLDER}/cpu/lib/libcudart.so.13" "")
 file(WRITE "${FOLDER}/pip/lib/libc10_cuda.so" "ELF\nlibc10.so\nlibcudart.so.12\nlibcudart.so.1\n")
 file(WRITE "${FOLDER}/old/lib/libcudart-d0da41ae.so.11.0" "")
@@ -33,6 +34,6 @@ foreach(part "12.4.131" "${FOLDER}/cpu" "toolkit 13"
         "libtorch for CUDA 12.")
   string(FIND "${mismatch}" "${part}" place)
   if(place EQUAL -1)
-    message(SEND_ERROR "'${mismatch}' lacks '${part}'")
+    message(SEND_ERROR "'${mismatch}' does not contain '${part}'")
   endif()
 endforeach()

@@ -45,7 +45,7 @@ TEST(Assign, FindsCheapestAssignment) {
     millrace::Rng rng{seed};
     const auto rows = rng.between(1, 5), columns = rng.between(1, 5);
     std::vector<double> costs(static_cast<std::size_t>(rows * columns));
-    // Every second time there are few distinct costs, so that many assignments tie.
+    // Every second seed has few distinct costs, so that many assignments tie.
     for (auto& cost : costs)
       cost = seed % 2 == 0 ? rng.uniform(-2, 3) : static_cast<double>(rng.below(3));
     const auto column_of = assign(costs, rows, columns);
@@ -66,7 +66,7 @@ TEST(Assign, PrefersFirstOfEqualColumns) {
   EXPECT_THAT(assign(std::vector<double>(12, 7.0), 3, 4), ElementsAre(0, 1, 2));
 }
 
-TEST(Assign, LeavesRowsUnassignedWithTooFewColumns) {
+TEST(Assign, LeavesRowsUnassignedIfTooFewColumns) {
   EXPECT_THAT(assign(std::vector<double>{5, 1, 3}, 3, 1), ElementsAre(-1, 0, -1));
   EXPECT_THAT(assign({}, 0, 7), IsEmpty());
   EXPECT_THAT(assign({}, 2, 0), ElementsAre(-1, -1));

@@ -37,7 +37,7 @@ Inputs inputs(at::ScalarType type) {
           made({kImages, kQueries, kHeads, 3, kPoints}, 0, 1, 3)};
 }
 
-/// Computes the same with libtorch's grid_sample, map by map.
+/// Computes deformable attention with libtorch's grid_sample, map by map.
 at::Tensor reference(const Inputs& in) {
   std::vector<at::Tensor> read;
   std::int64_t first = 0;
@@ -98,7 +98,7 @@ TEST(DeformableAttention, MatchesFiniteDifferences) {
   }
 }
 
-TEST(DeformableAttention, MatchesForAnyThreadCount) {
+TEST(DeformableAttention, DoesNotDependOnThreadCount) {
   const auto weights = random_values({kImages, kQueries, kHeads * kChannels}, -1, 1, 4);
   millrace::testing::expect_same_on_any_threads([&] {
     const auto in = inputs(at::kFloat);

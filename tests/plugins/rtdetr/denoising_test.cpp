@@ -25,13 +25,13 @@ TEST(Denoising, MakesAtLeastOneGroup) {
   EXPECT_EQ(DenoisingShape(30, {.num_queries = 0}).queries(), 0);
 }
 
-TEST(Denoising, SamplesObjectsAboveTheLimit) {
+TEST(Denoising, SamplesObjectsAboveLimit) {
   const Target all{at::arange(50, at::kLong), at::rand({50, 4})};
   const auto few = choose_denoised({all}, 50, {.step = 1});
   EXPECT_TRUE(tensors_equal(few[0].labels, all.labels));
   EXPECT_TRUE(tensors_equal(few[0].boxes, all.boxes));
 
-  std::set<std::int64_t> ever;  // objects chosen so far; finally all of them
+  std::set<std::int64_t> ever;  // objects chosen so far; in the end, all objects
   for (std::int64_t step = 0; step < 40; ++step) {
     const auto some = choose_denoised({all}, 20, {.step = step})[0];
     ASSERT_EQ(some.labels.size(0), 20);
@@ -50,7 +50,7 @@ TEST(Denoising, SamplesEachImageIndependently) {
   EXPECT_TRUE(tensors_equal(both[1].labels, alone[0].labels));
 }
 
-TEST(Denoising, MakesNoiseOfEachImageIndependently) {
+TEST(Denoising, DrawsNoiseForEachImageIndependently) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 8};
   const DenoisingShape shape(3, options);
@@ -76,7 +76,7 @@ TEST(Denoising, ShiftsNegativesFurther) {
   }
 }
 
-TEST(Denoising, ReturnsObjectsWithoutNoise) {
+TEST(Denoising, ReturnsObjectsIfNoiseIsZero) {
   const auto targets = tiny_targets();
   const DenoisingOptions options{.num_queries = 8, .label_noise = 0, .box_noise = 0};
   const DenoisingShape shape(3, options);

@@ -1,4 +1,4 @@
-// onnxruntime gives the outputs of the detector.
+// onnxruntime computes the same outputs as the detector.
 #include "millrace/plugins/rtdetr/rtdetr.h"
 #include "tests/models/export/runtime.h"
 #include "tests/plugins/rtdetr/tiny.h"
@@ -25,7 +25,7 @@ const std::string kV2 = kTiny +
 std::vector<SmallKind> kinds() {
   return {{"rtdetr", kV1},
           {"rtdetr", kV2},
-          // More queries than positions, and more detections than pairs of query and class.
+          // More queries than positions.
           {"rtdetr", kTiny + "backbone.type = 'resnet18'\ndecoder.num_queries = 1000\n"
                              "test.detections_per_img = 20\n"}};
 }

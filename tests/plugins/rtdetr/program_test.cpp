@@ -1,4 +1,4 @@
-// The plug-in in the real program: resumed runs, threads and ranks.
+// The plug-in in the trainer program: resumed runs, threads, ranks and export.
 #include "tests/cli/plugin_run.h"
 
 namespace millrace::testing {
@@ -54,7 +54,7 @@ every = "1 steps"
 )";
 };
 
-TEST_F(RtDetrRun, MatchesAfterResumeAndWithOtherThreads) {
+TEST_F(RtDetrRun, DoesNotDependOnResumeOrThreadCount) {
   const auto whole = train("whole", {});
   const auto part = train("part", {}, 3);
   train("part", {}, 6);
@@ -73,7 +73,7 @@ TEST_F(RtDetrRun, MatchesOnTwoRanksUpToRounding) {
         << i;
 }
 
-TEST_F(RtDetrRun, Exports) {
+TEST_F(RtDetrRun, ExportsToOnnx) {
   const auto run = train("exported", {}, 1);
   successful(
       trainer({"export", run, "--out", in_folder("rtdetr.onnx"), "--photos", data_ / "val2017"}));

@@ -1,4 +1,4 @@
-// The detector behind its interface.
+// The detector, used through the Detector interface.
 #include "millrace/plugins/rtdetr/rtdetr.h"
 
 #include <ATen/TensorOperators.h>
@@ -42,7 +42,7 @@ std::unique_ptr<millrace::Detector> tiny_detector(const std::string& norm = "fro
   return model;
 }
 
-TEST(RtDetr, ReturnsDetectionsInsideImagesByScore) {
+TEST(RtDetr, ReturnsSortedDetectionsInsideImage) {
   const auto model = tiny_detector();
   const auto batch = small_batch();
   const auto found = model->detect(batch);
@@ -57,7 +57,7 @@ TEST(RtDetr, ReturnsDetectionsInsideImagesByScore) {
   }
 }
 
-TEST(RtDetr, RejectsSidesNotMultipleOf32) {
+TEST(RtDetr, RejectsSizesNotMultipleOf32) {
   auto batch = small_batch();
   batch.height = 48;
   EXPECT_THAT(message_of([&] { tiny_detector()->detect(batch); }), HasSubstr("data.divisor = 32"));
@@ -90,15 +90,15 @@ TEST(RtDetr, SavesAndLoadsWeightsByName) {
                                  millrace::testing::copies_of(*model));
 }
 
-/// Metrics and gradients after a first step with momentum.
+/// Metrics and gradients after the first step; the momentum then equals the gradients.
 struct AfterStep {
   std::map<std::string, double> scalars;
   NamedTensors gradients;
 };
 
 AfterStep after_step(const std::vector<millrace::Batch>& batches) {
-  // Batch norm would see one part only, so its parameters are frozen here, which freezes the
-  // statistics.
+  // Batch norm would use the statistics of one part only, so its parameters are frozen, which also
+  // freezes its statistics.
   const auto model = tiny_detector();
   for (const auto& parameter : model->parameters())
     if (parameter.kind == millrace::ParameterKind::norm) parameter.value.set_requires_grad(false);
@@ -111,7 +111,7 @@ AfterStep after_step(const std::vector<millrace::Batch>& batches) {
   return result;
 }
 
-TEST(RtDetr, MatchesLargeBatchWithMicroBatches) {
+TEST(RtDetr, MatchesWholeBatchInMicroBatches) {
   const auto whole = four_images();
   const auto expected = after_step({whole});
   EXPECT_TRUE(expected.scalars.contains("loss_vfl_dn"));
@@ -124,21 +124,21 @@ TEST(RtDetr, MatchesLargeBatchWithMicroBatches) {
     ASSERT_EQ(actual.gradients.size(), expected.gradients.size());
     for (std::size_t i = 0; i < actual.gradients.size(); ++i) {
       const auto& [name, gradient] = actual.gradients[i];
-      // 0 except for rounding, since softmax is invariant to it
+      // 0 except for rounding, since softmax is invariant to this bias
       if (name.ends_with("k_proj.bias")) continue;
       EXPECT_TRUE(tensors_close(gradient, expected.gradients[i].second, 1e-3)) << name;
     }
   }
 }
 
-TEST(RtDetr, PredictsCountsOfLosses) {
+TEST(RtDetr, ReturnsSameCountsAsLosses) {
   const auto model = tiny_detector();
   for (const std::size_t size : {1U, 4U})
     for (const auto& part : parts_of(four_images(), size))
       millrace::testing::expect_known_counts(*model, part, {.seed = 3});
 }
 
-TEST(RtDetr, ReturnsLossesWithoutObjects) {
+TEST(RtDetr, HasFiniteLossesWithoutObjects) {
   auto batch = small_batch();
   for (auto& objects : batch.objects) objects = {};
   const auto model = tiny_detector();
@@ -149,7 +149,7 @@ TEST(RtDetr, ReturnsLossesWithoutObjects) {
   EXPECT_TRUE(std::isfinite(total.item<double>()));
 }
 
-TEST(RtDetr, RepeatsLossesOfSeedAndStep) {
+TEST(RtDetr, ComputesLossesFromSeedAndStep) {
   const auto model = tiny_detector();
   const auto loss = [&](std::int64_t step) {
     return millrace::testing::total_of(model->losses(small_batch(), {.seed = 3, .step = step}))

@@ -20,13 +20,13 @@ at::Tensor boxes(const std::vector<double>& values) {
   return at::tensor(values, at::kFloat).view({-1, 4});
 }
 
-TEST(BoxForms, InvertsCornersAndCenters) {
+TEST(BoxFormats, ConvertInBothDirections) {
   const auto some = boxes({0.5, 0.4, 0.2, 0.6, 0.1, 0.9, 0.1, 0.2});
   EXPECT_TRUE(tensors_close(to_corners(some)[0], at::tensor({0.4F, 0.1F, 0.6F, 0.7F}), 1e-6));
   EXPECT_TRUE(tensors_close(to_centers(to_corners(some)), some, 1e-6));
 }
 
-TEST(BoxForms, ReturnsFiniteIouOfEmptyBoxes) {
+TEST(BoxFormats, HaveFiniteIouForEmptyBoxes) {
   const auto a = boxes({0, 0, 2, 2}), b = boxes({1, 1, 3, 3}), empty = boxes({1, 1, 1, 1});
   EXPECT_FLOAT_EQ(overlap_of(a, a).giou.item<float>(), 1);
   EXPECT_FLOAT_EQ(overlap_of(a, b).iou.item<float>(), 1.0F / 7);
@@ -35,7 +35,7 @@ TEST(BoxForms, ReturnsFiniteIouOfEmptyBoxes) {
   EXPECT_EQ(overlap_of(empty, empty).giou.item<float>(), 0);
 }
 
-TEST(Match, FindsQueriesOfObjects) {
+TEST(Match, FindsQueryForEachObject) {
   const auto targets = tiny_targets();
   Prediction prediction{at::full({2, 6, 3}, -4.0), at::full({2, 6, 4}, 0.2)};
   const std::vector<std::int64_t> queries = {4, 0, 3};
@@ -50,7 +50,7 @@ TEST(Match, FindsQueriesOfObjects) {
   EXPECT_TRUE(pairs.labels.equal(at::tensor({0L, 2L, 1L, 1L})));
 }
 
-TEST(Match, AcceptsNoneAndTooManyObjects) {
+TEST(Match, AcceptsAnyNumberOfObjects) {
   auto targets = tiny_targets();
   targets[1] = {at::zeros({0}, at::kLong), at::zeros({0, 4}, at::kFloat)};
   const Prediction prediction{at::zeros({2, 2, 3}), at::full({2, 2, 4}, 0.3)};

@@ -1,4 +1,4 @@
-// The tiny networks of transformers_rtdetr.py with its weights, images, objects and noise.
+// The tiny networks of transformers_rtdetr.py, with the same weights, images, objects and noise.
 #pragma once
 
 #include <ATen/TensorOperators.h>
@@ -49,7 +49,7 @@ inline at::Tensor made_up(std::string_view name, at::IntArrayRef shape) {
   return values;
 }
 
-/// Sets weights of the magnitude of a network in early training.
+/// Sets weights with the magnitudes of a network early in training.
 inline void set_made_up_weights(const millrace::Parameters& parameters) {
   const at::NoGradGuard no_grad;
   for (const auto& [name, value, kind, classes] : parameters) {
@@ -91,7 +91,7 @@ inline std::vector<Target> tiny_targets() {
       {at::tensor({1}, at::kLong), at::tensor({0.45, 0.35, 0.6, 0.4}, at::kFloat).view({1, 4})}};
 }
 
-/// Returns two images that were 2 times as high and 3 times as wide before the resize.
+/// Returns two images that were 2 times as high and 3 times as wide before resizing.
 inline millrace::Batch tiny_batch() {
   millrace::Batch batch{.height = kHeight, .width = kWidth};
   for (int i = 0; i < 2; ++i) {

@@ -1,9 +1,9 @@
-"""Hugging Face's RT-DETR and RT-DETRv2 on weights, images and noise given by formula: what its
-encoder, queries, decoder layers, matching, losses, gradients and twenty steps are.
+"""Records Hugging Face's RT-DETR and RT-DETRv2 on weights, images and noise from formulas: the
+encoder, queries, decoder layers, matching, losses, gradients and twenty training steps.
 
     python transformers_rtdetr.py OUT.safetensors [--whole]
 
-recorded.safetensors is what it writes; with --whole, every value of each gradient instead of some.
+recorded.safetensors is its output; --whole writes all values of each gradient instead of a few.
 Needs torch, transformers, scipy, torchvision and safetensors.
 """
 import argparse
@@ -17,9 +17,9 @@ from transformers import (RTDetrConfig, RTDetrForObjectDetection, RTDetrImagePro
 from transformers.loss import loss_rt_detr
 
 HEIGHT, WIDTH, CLASSES, STEPS, MOMENTUM = 64, 96, 3, 20, 0.9
-# So small that rounding does not carry other places over the border of the chosen ones.
+# So small that rounding does not change which positions are selected as queries.
 RATE = {"v1": 2e-8, "v2": 3e-7}
-SOME = 8  # values of each gradient
+SOME = 8  # recorded values of each gradient
 TINY = dict(encoder_hidden_dim=16, encoder_ffn_dim=32, encoder_attention_heads=2, d_model=16,
             decoder_in_channels=[16] * 3, decoder_ffn_dim=32, decoder_attention_heads=2,
             decoder_layers=2, num_labels=CLASSES, num_queries=10, num_denoising=8)
@@ -30,7 +30,7 @@ TARGETS = [{"class_labels": torch.tensor([0, 2, 1]),
 
 
 def made_up(name, shape):
-    """Numbers in [0, 1): a hash of the name and their place."""
+    """Returns numbers in [0, 1), hashed from the name and the index."""
     count = int(np.prod(shape))
     mask = np.uint64(0xFFFFFFFF)
     x = (np.arange(count, dtype=np.uint64) * np.uint64(2654435761)
@@ -43,7 +43,7 @@ def made_up(name, shape):
 
 
 def initial(name, shape):
-    """Values around those of a network that has begun to learn."""
+    """Returns values with the magnitudes of a network early in training."""
     u = 2 * made_up(name, shape) - 1
     if name.endswith("running_var"):
         return 1 + 0.5 * u
@@ -54,7 +54,7 @@ def initial(name, shape):
 
 
 def file_name(name):
-    """The name that a file of weights has for the model's own."""
+    """Returns the name that weights files use for a name in the model."""
     name = name.replace("o_proj", "out_proj").replace(".mlp.", ".").replace(".aifi.", ".encoder.")
     return name
 
@@ -67,13 +67,14 @@ def some(values, whole):
 
 
 def together(values, whole):
-    """Some of each, in the order of the names that a file has; those without a value left out."""
+    """Returns some values of each tensor, in the order of the names in weights files; skips
+    None."""
     kept = {file_name(name): value for name, value in values.items() if value is not None}
     return torch.cat([some(kept[name], whole) for name in sorted(kept)])
 
 
 class Noise:
-    """Stands in for torch's random numbers while a step is made."""
+    """Replaces torch's random numbers during a step."""
 
     def __init__(self):
         self.calls = 0
@@ -91,7 +92,7 @@ class Noise:
 
 
 def record(case, model, out, whole):
-    # RTDetrV2 has its heads' tensors under a second name, too.
+    # RTDetrV2 also has its heads' tensors under a second name.
     state = {name: value for name, value in model.state_dict().items()
              if value.is_floating_point() and name.startswith("model.")}
     for name, value in state.items():

@@ -1,5 +1,5 @@
 // Compares RT-DETR with Hugging Face's implementation, recorded by transformers_rtdetr.py. If
-// Python has it, everything is recorded again and compared completely.
+// Python has the package, all values are recorded again and compared.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/sigmoid.h>
@@ -40,7 +40,7 @@ Prediction narrowed(const Prediction& all, std::int64_t first, std::int64_t coun
   return {all.logits.narrow(1, first, count), all.boxes.narrow(1, first, count)};
 }
 
-/// The values of each tensor that the script recorded: some of them, or all.
+/// The values that the script recorded: a few of each tensor, or all.
 class Values {
  public:
   explicit Values(at::Tensor all, bool whole) : all_(std::move(all)), whole_(whole) {}
@@ -68,7 +68,7 @@ class Values {
   std::int64_t next_ = 0;
 };
 
-/// A network of the script.
+/// One of the script's networks.
 struct Tiny {
   explicit Tiny(const std::string& version)
       : options(tiny_options(version)),
@@ -216,15 +216,15 @@ void expect_same_detections(const std::string& version, const Tensors& theirs) {
   }
 }
 
-class TransformersRtDetr : public ::testing::TestWithParam<std::string> {
+class TransformersParity : public ::testing::TestWithParam<std::string> {
  protected:
   const Tensors theirs_ = recorded("tests/plugins/rtdetr/recorded.safetensors", GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(ByVersion, TransformersRtDetr, ::testing::Values("v1", "v2"),
+INSTANTIATE_TEST_SUITE_P(ByVersion, TransformersParity, ::testing::Values("v1", "v2"),
                          [](const auto& one) { return one.param; });
 
-TEST_P(TransformersRtDetr, MatchesNamesOfWeights) {
+TEST_P(TransformersParity, MatchesWeightNames) {
   const Tiny tiny(GetParam());
   std::vector<std::int64_t> names;
   for (const auto& [name, value] : tiny.by_name) names.push_back(crc32(name));
@@ -232,18 +232,18 @@ TEST_P(TransformersRtDetr, MatchesNamesOfWeights) {
   EXPECT_TRUE(at::tensor(names, at::kLong).equal(theirs_.at("names")));
 }
 
-TEST_P(TransformersRtDetr, MatchesLayersLossesAndGradients) {
+TEST_P(TransformersParity, MatchesLayersLossesAndGradients) {
   expect_same_forward_and_backward(GetParam(), theirs_, /*whole=*/false);
 }
 
-TEST_P(TransformersRtDetr, MatchesTwentyTrainingSteps) {
+TEST_P(TransformersParity, MatchesTwentyTrainingSteps) {
   expect_same_steps(GetParam(), theirs_, /*whole=*/false);
 }
 
-TEST_P(TransformersRtDetr, MatchesDetections) { expect_same_detections(GetParam(), theirs_); }
+TEST_P(TransformersParity, MatchesDetections) { expect_same_detections(GetParam(), theirs_); }
 
-// Compares everything with the installed package.
-TEST_P(TransformersRtDetr, MatchesInstalledPythonPackage) {
+// Compares all values with the installed package.
+TEST_P(TransformersParity, MatchesInstalledPythonPackage) {
   MILLRACE_NEEDS_PYTHON("transformers, torchvision, scipy, safetensors.torch");
   const Scratch scratch;
   const auto file = scratch / "whole.safetensors";

@@ -19,8 +19,8 @@ using millrace::testing::tensors_equal;
 constexpr std::int64_t kSide = 64;  // in pixels: 8 x 8, 4 x 4 and 2 x 2 cells
 constexpr std::int64_t kCells = 64 + 16 + 4;
 
-/// Returns outputs in which every cell predicts `box`, as centre and sides, and all classes
-/// equally.
+/// Returns outputs in which every cell predicts `box` (centre, width, height) and equal class
+/// scores.
 Outputs all_say(const std::vector<double>& box, std::int64_t classes = 2) {
   return {at::tensor(box, at::kFloat).expand({1, kCells, 4}).contiguous(), at::zeros({1, kCells}),
           at::zeros({1, kCells, classes})};
@@ -35,8 +35,8 @@ const auto kLabel = [](std::initializer_list<std::int64_t> labels) {
 };
 
 TEST(SimOta, PrefersFirstOfEqualCells) {
-  // All cells have IoU 1, so ten are taken. 4 x 4 cells of stride 8 are inside the box and near its
-  // centre.
+  // All cells have IoU 1, so ten are assigned. 4 x 4 cells of stride 8 are inside the box and near
+  // its centre.
   const std::vector<double> box{32, 32, 64, 64};
   const auto result = assigned(all_say(box), at::tensor(box, at::kFloat).view({1, 4}), kLabel({1}));
   EXPECT_TRUE(
@@ -45,7 +45,7 @@ TEST(SimOta, PrefersFirstOfEqualCells) {
   EXPECT_TRUE(tensors_equal(result.ious, at::full({10}, 1.0, at::kFloat)));
 }
 
-TEST(SimOta, AssignsOneCellWithoutOverlap) {
+TEST(SimOta, AssignsOneCellIfNothingOverlaps) {
   const auto result = assigned(all_say({8, 8, 4, 4}),
                                at::tensor({44, 44, 8, 8}, at::kFloat).view({1, 4}), kLabel({0}));
   ASSERT_EQ(result.rows.size(0), 1);
@@ -53,8 +53,8 @@ TEST(SimOta, AssignsOneCellWithoutOverlap) {
   EXPECT_EQ(result.ious.item<float>(), 0);
 }
 
-TEST(SimOta, AssignsSharedCellToCheaperObject) {
-  // A box twice, with different classes.
+TEST(SimOta, AssignsSharedCellsToCheaperObject) {
+  // Two objects with the same box and different classes.
   auto outputs = all_say({32, 32, 64, 64});
   outputs.classes.select(2, 1).fill_(4);
   const auto box = at::tensor({32, 32, 64, 64}, at::kFloat).expand({2, 4}).contiguous();
@@ -63,7 +63,7 @@ TEST(SimOta, AssignsSharedCellToCheaperObject) {
   EXPECT_TRUE(tensors_equal(result.objects, at::full({10}, 1, at::kLong)));
 }
 
-TEST(SimOta, MatchesForAnyThreadCount) {
+TEST(SimOta, DoesNotDependOnThreadCount) {
   const auto grid = Grid::of(kSide, kSide, at::kCPU);
   at::manual_seed(3);
   const Outputs outputs{at::rand({5, kCells, 4}) * 40 + 5, at::randn({5, kCells}),

@@ -24,7 +24,7 @@ double sum(const Losses& losses) {
   return all;
 }
 
-/// Returns image `i` of a batch, padded to the batch's size.
+/// Returns a batch of only image `i`, still padded to the size of `batch`.
 Batch image_of(const Batch& batch, std::size_t i) {
   auto one = batch;
   one.images = {batch.images[i]};
@@ -47,10 +47,10 @@ TEST(Yolox, LearnsBackgroundWithoutObjects) {
       ConfigError);
 }
 
-TEST(Yolox, SumsLossesOfParts) {
+TEST(Yolox, AddsUpLossesOfParts) {
   const auto batch = small_batch();
   const auto model = by_formula("plain");
-  const StepInfo step{.without_training = true};  // uses running statistics, which no part changes
+  const StepInfo step{.without_training = true};  // uses running statistics without changing them
   const auto whole = sum(model->losses(batch, step));
   const std::vector<LossSums> parts{model->loss_sums(image_of(batch, 0), step),
                                     model->loss_sums(image_of(batch, 1), step)};
@@ -73,7 +73,7 @@ TEST(Yolox, ChangesSizeEveryTenSteps) {
 }
 
 TEST(Yolox, ReturnsBoxesInOriginalPixels) {
-  // The second image is smaller than the batch, so it is padded as in a batch of its own.
+  // The second image is smaller than the batch. Its padding must be treated as grey pixels (114).
   const auto batch = small_batch();
   const auto model = by_formula("plain");
   const auto found = model->detect(batch);
@@ -98,7 +98,7 @@ TEST(Yolox, ReturnsBoxesInOriginalPixels) {
   }
 }
 
-TEST(Yolox, ReturnsUniformBoxesUnclipped) {
+TEST(Yolox, ReturnsUnclippedBoxesIfScaledUniformly) {
   constexpr float kLarger = 0.5F, kCut = 0.495F;
   auto batch = small_batch();
   for (auto& image : batch.images) image.scale_y = kCut;
@@ -123,7 +123,7 @@ TEST(Yolox, LimitsNumberOfDetections) {
   EXPECT_EQ(by_formula("plain", {.detections_per_img = 7})->detect(small_batch())[0].size(), 7U);
 }
 
-TEST(Yolox, MatchesPublishedSizes) {
+TEST(Yolox, MatchesPublishedParameterCounts) {
   const auto millions = [](const std::string& size) {
     const auto table = parse_config("size = '" + size + "'", "test");
     const Yolox model(read_options<YoloxOptions>(table),
@@ -147,7 +147,7 @@ TEST(Yolox, RejectsInvalidRandomSize) {
         ::testing::HasSubstr("random_size"));
 }
 
-TEST(Yolox, ExportsToGraph) {
+TEST(Yolox, ExportsToOnnxGraph) {
   const auto model = by_formula("depthwise");
   onnx::Graph graph(model->parameters());
   const onnx::Images images{graph.input("pixels", onnx::Type::u8, {"n", "h", "w", 3}, ""),

@@ -28,7 +28,7 @@ Tensors tensors_of(const std::filesystem::path& file) {
   return all;
 }
 
-/// Returns the complete values of the installed package; empty if Python lacks it.
+/// Returns all values computed by the installed package; empty if it is not installed.
 const Tensors& of_package() {
   static const Tensors all = [] {
     constexpr auto kHasIt =
@@ -62,8 +62,8 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
     const auto& [model, asked] = GetParam();
     static const Tensors recorded = tensors_of("tests/plugins/yolox/recorded.safetensors");
     if (asked && of_package().empty())
-      GTEST_SKIP() << "no package yolox, torchvision and safetensors in " << testing::python()
-                   << " (set MILLRACE_PEERS_PYTHON to a Python that has them)";
+      GTEST_SKIP() << "yolox, torchvision or safetensors is not installed in " << testing::python()
+                   << " (set MILLRACE_PEERS_PYTHON to a Python with all three)";
     for (const auto& [name, tensor] : asked ? of_package() : recorded)
       if (name.starts_with(model + "/")) theirs_[name.substr(model.size() + 1)] = tensor;
     model_ = by_formula(model, {.l1_from = 1, .detections_per_img = 1000});
@@ -120,7 +120,7 @@ class Yolox030 : public ::testing::TestWithParam<std::tuple<std::string, bool>> 
 INSTANTIATE_TEST_SUITE_P(
     All, Yolox030, ::testing::Combine(::testing::Values("plain", "depthwise"), ::testing::Bool()),
     [](const auto& of) {
-      return std::get<0>(of.param) + (std::get<1>(of.param) ? "AsThePackage" : "AsRecorded");
+      return std::get<0>(of.param) + (std::get<1>(of.param) ? "AsInstalled" : "AsRecorded");
     });
 
 TEST_P(Yolox030, MatchesMapsAndDetections) {
@@ -198,7 +198,7 @@ TEST_P(Yolox030, MatchesTwentyTrainingSteps) {
     losses.back().backward();
     testing::take_step(*optimizer, 1e-4);
     if (step != 1) continue;
-    Tensors moved;  // only after this step, since rounding grows later
+    Tensors moved;  // only after this step, since rounding errors grow later
     for (const auto& [name, value] : parameters(/*gradients=*/false))
       moved[name] = value.detach() - value_of(name, value.sizes()).to(at::kFloat);
     expect_close("moved.", moved, 0.15);

@@ -1,5 +1,5 @@
-// The plug-in in the real program: the last epochs without augmentation, resumed runs, threads,
-// ranks and exports.
+// The plug-in in the trainer program: last epochs without augmentation, resumed runs, threads,
+// ranks and export.
 #include "tests/cli/plugin_run.h"
 
 namespace millrace::testing {
@@ -66,7 +66,7 @@ every = "1 steps"
 )";
 };
 
-TEST_F(YoloxRun, MatchesAfterResumeAndWithOtherThreads) {
+TEST_F(YoloxRun, DoesNotDependOnResumeOrThreadCount) {
   const auto whole = train("whole", {});
   const auto part = train("part", {}, 3);
   train("part", {}, 6);
@@ -89,7 +89,7 @@ TEST_F(YoloxRun, MatchesOnTwoRanksUpToRounding) {
         << i;
 }
 
-TEST_F(YoloxRun, ReportsPluginToName) {
+TEST_F(YoloxRun, ReportsMissingPlugin) {
   write_text(in_folder("forgotten.toml"), "[model]\ntype = 'yolox'\n");
   expect_error(trainer({"config", in_folder("forgotten.toml")}), 2, "plugins = [\"yolox.so\"]");
 }
@@ -101,7 +101,7 @@ TEST_F(YoloxRun, ReportsOptionToAddForEvaluation) {
   expect_error(refused, 2, "--set 'plugins=[\"");
 }
 
-TEST_F(YoloxRun, Exports) {
+TEST_F(YoloxRun, ExportsToOnnx) {
   const auto run = train("exported", {}, 1);
   successful(trainer({"export", run, "--out", in_folder("yolox.onnx"), "--set",
                       "plugins=['yolox.so']", "--photos", data_ / "val2017"}));

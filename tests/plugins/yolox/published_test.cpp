@@ -1,5 +1,5 @@
-// Compares Megvii's YOLOX-nano in the real program with the scores of the package `yolox` 0.3.0 on
-// the same photos (README.md of the test data).
+// Compares the metrics of Megvii's YOLOX-nano in the trainer program with those of the package
+// `yolox` 0.3.0 on the same photos (README.md of the test data).
 #include "tests/cli/trainer.h"
 #include "tests/support/data.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 class PublishedYolox : public Trainer {
  protected:
-  /// Returns the twelve COCO scores.
+  /// Returns COCO's twelve metrics.
   std::vector<double> figures(const Words& settings) const {
     const auto result =
         successful(trainer(with_settings({"eval", "configs/coco/yolox_nano.toml", "--weights",
@@ -24,7 +24,7 @@ class PublishedYolox : public Trainer {
   }
 };
 
-TEST_F(PublishedYolox, MatchesPublishedScores) {
+TEST_F(PublishedYolox, MatchesPublishedMetrics) {
   MILLRACE_NEEDS_DATA("coco_mini");
   MILLRACE_NEEDS_DATA("weights/yolox_nano_coco.safetensors");
   expect_near(figures({}), {0.3272, 0.5052, 0.3441, 0.0716, 0.2516, 0.6619, 0.2818, 0.3873, 0.3993,

@@ -21,7 +21,7 @@ namespace millrace::yolox {
 
 constexpr std::int64_t kHeight = 64, kWidth = 96;
 
-/// Returns double values in [-1, 1] that depend on the tensor's name.
+/// Returns double values in [-1, 1] that depend only on the tensor's name.
 inline at::Tensor formula(const std::string& name, at::IntArrayRef shape) {
   std::int64_t phase = 0, count = 1;
   for (std::size_t i = 0; i < name.size(); ++i)

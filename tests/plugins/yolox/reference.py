@@ -1,11 +1,11 @@
-"""What the package `yolox` 0.3.0 computes on weights, images and objects made by formula.
+"""Records what the package `yolox` 0.3.0 computes on weights, images and objects from formulas.
 
     python reference.py OUT.safetensors [--small]
 
-With --small, gradients, statistics and weights are recorded as three sums of each tensor, in the
-order of their names, and so are other tensors of more than 900 values: that file lies beside this
-script, recorded.safetensors. Only yolox.models and yolox.utils.boxes are taken from the
-package, so that an unpacked source archive on PYTHONPATH does, with torch and torchvision alone.
+recorded.safetensors in this folder is the output with --small: it has only three sums of each
+gradient, statistic and weight, in the order of their names, and of each other tensor with more than
+900 values. Only yolox.models and yolox.utils.boxes of the package are used, so torch, torchvision
+and an unpacked source archive on PYTHONPATH suffice.
 """
 import importlib.util
 import sys
@@ -16,13 +16,13 @@ import torch
 CLASSES, HEIGHT, WIDTH, STEPS, LR = 3, 64, 96, 20, 1e-4
 MODELS = {"plain": dict(depth=0.33, width=0.125, depthwise=False),
           "depthwise": dict(depth=0.33, width=0.25, depthwise=True)}
-# For each image: class and x1 y1 x2 y2, pixels.
+# For each image: class and x1 y1 x2 y2 in pixels.
 OBJECTS = [[(0, 5.3, 7.1, 41.7, 38.9), (2, 33.2, 11.4, 81.6, 52.8), (1, 70.1, 40.3, 79.7, 49.2)],
            [(1, 12.6, 3.7, 90.4, 60.2)]]
 
 
 def package():
-    """yolox.models, without what else the package imports."""
+    """Returns yolox.models and yolox.utils.boxes, without the package's other imports."""
     spec = importlib.util.find_spec("yolox")
     root = types.ModuleType("yolox")
     root.__path__ = list(spec.submodule_search_locations)
@@ -39,7 +39,7 @@ def package():
 
 
 def formula(name, shape):
-    """Values from -1 to 1 of the tensor `name`."""
+    """Returns values in [-1, 1] that depend only on the tensor's name."""
     phase = sum((i + 1) * ord(c) for i, c in enumerate(name)) % 1009
     i = torch.arange(max(1, torch.Size(shape).numel()), dtype=torch.float64)
     return torch.sin(phase + 0.37 * i * i).view(shape)
@@ -49,11 +49,11 @@ def value(name, shape):
     wave = formula(name, shape)
     if len(shape) == 4:
         fan_in = shape[1] * shape[2] * shape[3]
-        # Nearly the same in every cell: then rounding chooses no cells.
+        # Predictions are nearly equal in every cell, so rounding does not change the assignment.
         last = 0.05 if "_preds." in name else 1
         return (wave * last * (3 / fan_in) ** 0.5).float()
     if name.endswith("running_var") and ".stem." in name:
-        return (8000 + 1000 * wave).float()  # of pixels from 0 to 255
+        return (8000 + 1000 * wave).float()  # for pixel values from 0 to 255
     if name.endswith("running_var") or ".bn.weight" in name:
         return (1 + 0.2 * wave).float()
     if "cls_preds" in name or "obj_preds" in name:
@@ -153,7 +153,7 @@ def record(models, boxes, options):
         loss.backward()
         optimizer.step()
         losses.append(loss.detach())
-        if step == 1:  # later, rounding has grown
+        if step == 1:  # rounding errors grow later
             for name, tensor in model.state_dict().items():
                 if tensor.is_floating_point():
                     out[f"moved.{name}"] = tensor - value(name, list(tensor.shape))
@@ -162,7 +162,8 @@ def record(models, boxes, options):
 
 
 def sums(name, tensor):
-    """Of the values, of their absolute values, and of their products with those of the formula."""
+    """Returns the sums of the values, of their absolute values, and of their products with the
+    formula's values."""
     values = tensor.double()
     return torch.stack([values.sum(), values.abs().sum(),
                         (values * formula(name, list(values.shape))).sum()])

@@ -18,7 +18,7 @@ const TILES = {
   8: "AR"
 };
 const NAMED_PAIRS = 12, DRAWN_CLASSES = 30;
-const SCORE_DIGITS = 4;  // digits of scores in pictures
+const SCORE_DIGITS = 4;  // digits of scores in images
 
 export function scoreTiles(analysis) {
   const ap = analysis.bootstrap?.AP;
@@ -53,7 +53,7 @@ export function differences(analysis) {
               columns: [
                 {name: "class", get: (one) => one.name},
                 {
-                  name: "difference of AP",
+                  name: "AP difference",
                   get: (one) => one.value,
                   show: (value, one) => h("span", {class: leaning(one)}, change(value))
                 },
@@ -96,7 +96,7 @@ export function errorParts({errors}) {
     soft(
         "AP50 that would be gained by fixing only the errors of one type (TIDE, arXiv ",
         "2008.08115). The gains are not additive."),
-    bars(rows, "AP50 lost by type of error")
+    bars(rows, "AP50 lost by error type")
   ];
 }
 
@@ -150,7 +150,7 @@ function costliestError(errors) {
   return errors[kind].cost > 0 ? {kind, cost: errors[kind].cost} : null;
 }
 
-/** Shows AP of each class and size. `show(class)` opens its images; null = no images. */
+/** Shows AP by class and size. `show(class)` opens the class's images; null = no images. */
 export function classParts({per_class: classes, bootstrap}, show = null) {
   const share = (name) => (one) => (one.stats[name] < 0 ? null : one.stats[name]);
   const stat = (name, key) => ({name, get: share(key), show: (value) => percent(value)});
@@ -161,8 +161,8 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
     soft(
         "Lowest AP first; click a column heading to sort. ",
         bootstrap ? "The line in the bar is the 95 % interval. " : "",
-        "The curve is precision over recall at IoU .50; the dearest error is the type that costs ",
-        "the class the most AP50."),
+        "The curve is precision over recall at IoU .50; the costliest error is the type that ",
+        "costs the class the most AP50."),
     table({
       rows,
       search: "class",
@@ -198,7 +198,7 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
           show: (_, one) => (one.precision50 ? spark(one.precision50, 1) : "")
         },
         {
-          name: "dearest error",
+          name: "costliest error",
           words: true,
           get: (one) => one.worst?.kind ?? null,
           show: (kind) => kind ?? ""
@@ -213,14 +213,14 @@ export function classParts({per_class: classes, bootstrap}, show = null) {
   ];
 }
 
-/** Shows the confusions of classes. A cell opens its images in the gallery; null = no gallery. */
+/** Shows confusions between classes. A cell opens its images in the gallery; null = no gallery. */
 export function confusionParts({confusion, per_class: classes}, gallery = null) {
   const names = [...classes.map((one) => one.name), "background"];
   const status = h("p", {class: "soft", role: "status"});
   const parts = [soft(
-      `Detections with score ${confusion.score.toFixed(3)} or more (the best F1), each with the `,
-      "object that it overlaps most at IoU .50. Background as class: no object there. ",
-      "Class as background: not detected.", gallery ? " A cell opens its images." : "")];
+      `Detections with a score of at least ${confusion.score.toFixed(3)} (the best F1), each with `,
+      "the object that it overlaps most, at IoU .50. Background as class: there is no object. ",
+      "Class as background: not detected.", gallery ? " Select a cell to see its images." : "")];
   const pairs = confusion.pairs ?? pairsOf(confusion.matrix);
   const score = Number(confusion.score.toPrecision(SCORE_DIGITS));
 
@@ -232,7 +232,7 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
     const holds = (image) =>
         confusions(image, score).some(([a, b]) => a === pair[0] && b === pair[1]);
     const there = gallery?.images.filter(holds).length ?? 0;
-    const lost = gallery && there === 0 ? "; this page has none of these images" : "";
+    const lost = gallery && there === 0 ? "; none of these images is on this page" : "";
     status.textContent = `${title}: ${counted(count, "time")}${lost}.`;
     if (there > 0) gallery.only(`${title}: ${counted(count, "time")} in all images.`, holds);
   }
@@ -245,7 +245,7 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
       columns: [
         {name: "object", get: (one) => names[one.truth]},
         {
-          name: "taken for",
+          name: "detected as",
           words: true,
           get: (one) => names[one.found],
           show: (name, one) =>
@@ -256,7 +256,11 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
                    name)
         },
         {name: "times", get: (one) => one.count},
-        {name: "of its objects", get: (one) => one.share, show: (value) => `${percent(value)} %`},
+        {
+          name: "share of its objects",
+          get: (one) => one.share,
+          show: (value) => `${percent(value)} %`
+        },
       ]
     }));
   parts.push(status);
@@ -264,7 +268,7 @@ export function confusionParts({confusion, per_class: classes}, gallery = null) 
     parts.push(
         h("figure", {}, heatMap(names, confusion.matrix, open),
           h("figcaption", {},
-            "Rows: annotated class, columns: detected class; strength: share of the row.")));
+            "Rows: annotated class; columns: detected class; colour strength: share of the row.")));
   return parts;
 }
 
@@ -285,13 +289,13 @@ export function notes({bootstrap, images}) {
   return section(
       "notes", "How to read this",
       h("p", {},
-        "AP, AR and their variants are those of COCO in per cent, equal to pycocotools. A false ",
+        "AP, AR and their variants are COCO's, in per cent, equal to pycocotools'. A false ",
         "positive is a ", name("class"),
-        " error if it matches an object of another class (IoU .5), a ", name("location"),
+        " error if it matches an object of a different class (IoU .5), a ", name("location"),
         " error if its IoU with an object of its class is too low (.1 to .5), ", name("both"),
-        " if this applies to an object of another class, a ", name("duplicate"),
+        " if this applies to an object of a different class, a ", name("duplicate"),
         " if a detection with a higher score matches the object, ", name("background"),
-        " if no object is near. An object is ", name("missed"),
+        " if there is no object nearby. An object is ", name("missed"),
         " if no detection would match it after correcting class or location."),
       bootstrap ? h("p", {}, "Intervals are basic bootstrap intervals from ",
                     `${counted(bootstrap.draws, "sample")} of `,

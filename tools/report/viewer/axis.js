@@ -1,6 +1,6 @@
-// Ranges of axes and positions of their grid lines.
+// Axis ranges and positions of grid lines.
 
-/** Returns 1, 2 or 5 times a power of ten that is at least `value`, which must be positive. */
+/** Returns the lowest 1, 2 or 5 times a power of ten that is at least `value` (positive). */
 export function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * [1, 2, 5, 10].find((digit) => digit * power >= value * (1 - 1e-9));
@@ -23,7 +23,7 @@ export function exactAxis(low, high, lines = 5) {
   return scale(low, high, whole.ticks.filter((tick) => tick >= low - 1e-9 && tick <= high + 1e-9));
 }
 
-/** Returns a logarithmic axis with ticks at powers of ten, and for short ranges 2 and 5 times. */
+/** Returns a logarithmic axis with ticks at powers of ten, for short ranges also 2 and 5 times. */
 export function logAxis(low, high) {
   high = Math.max(high * 1.05, low * 2);
   const digits = Math.log10(high / low) > 3 ? [1] : [1, 2, 5];

@@ -4,7 +4,7 @@ import {linearAxis, roundUp, tickText} from "./axis.js";
 import {h, s} from "./dom.js";
 import {change} from "./format.js";
 
-/** Creates a bar chart of rows { name, value, text, note, other }; the longest fills the field. */
+/** Creates a bar chart of rows { name, value, text, note, other }; the longest is full width. */
 export function bars(rows, about) {
   if (rows.length === 0) return null;
   const most = Math.max(...rows.map((row) => row.value)) || 1;
@@ -65,10 +65,10 @@ export function histogram({edges, counts, unit, about}) {
       s("text", {class: "name middle", x: left + width / 2, y: top + height + 34}, unit));
 }
 
-/** Returns "better", "worse" or "unsure" for the interval of a difference. */
+/** Returns "better", "worse" or "unsure" for the confidence interval of a difference. */
 export function leaning({low, high}) { return low > 0 ? "better" : high < 0 ? "worse" : "unsure"; }
 
-/** Creates a chart of differences of fractions with intervals: { name, value, low, high }. */
+/** Creates a chart of differences between fractions: rows { name, value, low, high }. */
 export function intervals(rows, about) {
   const label = 150, field = 430, row = 20;
   const end = roundUp(Math.max(
@@ -104,7 +104,7 @@ function shortened(name, most = 22) {
   return name.length > most ? `${name.slice(0, most - 1)}…` : name;
 }
 
-/** Creates rows with a dot per value, and mean with interval: {name, values, mean, low, high}. */
+/** Creates rows with a dot per value, mean and interval: {name, values, mean, low, high}. */
 export function dots(rows, unit) {
   const left = 20, width = 640, row = 58, top = 8;
   const known = rows.flatMap(({values, low, high}) => [...values, low, high])
@@ -148,7 +148,7 @@ export function spark(values, most = Math.max(0.01, ...values)) {
       s("polyline", {points: points.join(" ")}));
 }
 
-/** Creates a bar of a fraction, with its interval if it is known. */
+/** Creates a bar for a fraction, with its interval if it is known. */
 export function shareBar(share, interval = null) {
   const whisker = interval && Number.isFinite(interval.low) ?
       s("line", {class: "whisker", x1: 100 * interval.low, x2: 100 * interval.high, y1: 6, y2: 6}) :
@@ -161,7 +161,7 @@ export function shareBar(share, interval = null) {
 
 /**
  * Creates a square matrix of counts with named rows and columns, coloured by the fraction of the
- * row's sum, with the diagonal as correct. Arrow keys move from cell to cell;
+ * row's sum; the diagonal is correct. Arrow keys move from cell to cell;
  * `open(row, column)` is called for a selected cell.
  */
 export function heatMap(names, counts, open) {

@@ -1,5 +1,5 @@
-// A grid of cards. Only those near the window exist, so that ten thousand cost no more than fifty.
-// One card can be reached by the Tab key, the others by arrow keys.
+// A grid of cards. Only cards near the window exist, so that ten thousand cards cost no more than
+// fifty. The Tab key reaches one card, arrow keys reach the others.
 
 import {h} from "./dom.js";
 

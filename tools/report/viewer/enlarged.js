@@ -1,4 +1,4 @@
-// Shows one image of a gallery as large as the window.
+// Shows one gallery image enlarged to the window.
 
 import {h, s} from "./dom.js";
 import {number} from "./format.js";
@@ -7,7 +7,7 @@ import {colourOf, FOUND, pane, panesOf, TITLES, TRUTH, visible, wordsOf} from ".
 const LETTER = 13;  // font size of names beside shapes, in pixels
 
 export class Enlarged {
-  /** `step(by)` moves to another image, `ends(last)` to the first or last one. */
+  /** `step(by)` moves by a number of images, `ends(last)` to the first or last image. */
   constructor({step, ends, closed}) {
     this.title = h("b");
     this.place = h("span", {class: "soft"});
@@ -75,7 +75,7 @@ export class Enlarged {
     this.name();
   }
 
-  /** Closes at once: the dialog's own event comes later, when the next key may have moved on. */
+  /** Closes immediately: the dialog's own event is fired later, maybe after the next key. */
   close() {
     this.element.close();
     this.left();
@@ -95,7 +95,7 @@ export class Enlarged {
     }
   }
 
-  /** Writes names beside shapes in a constant size on the screen. */
+  /** Writes names beside shapes at a constant size on the screen. */
   name() {
     for (const {svg, shapes} of this.panes) {
       const box = svg.viewBox.baseVal, width = svg.getBoundingClientRect().width;

@@ -88,7 +88,7 @@ export class Gallery {
       choice(
           "show", "Show",
           [
-            ["beside", "detected beside annotated"], ["over", "both in one picture"],
+            ["beside", "detected beside annotated"], ["over", "both in one image"],
             [FOUND, "detected"], [TRUTH, "annotated"]
           ],
           (value) => {

@@ -1,4 +1,4 @@
-// The input of a training, from `trainer inspect --json` and its pictures (docs/data-checks.md).
+// The input of a training run, from `trainer inspect --json` and its images (docs/data-checks.md).
 
 import {histogram} from "./bars.js";
 import {h, pair, section, tiles, verdict} from "./dom.js";
@@ -61,7 +61,7 @@ function batchParts({files, skipped, skipped_reasons: reasons, pictures}) {
       "First training batches as the detector receives them: after all stages, with the boxes and ",
       "masks to learn. Stripes are padding. ",
       `${counted(gallery.images.length, "image")} of ${drawn} here; `,
-      `${files.join(", ")} beside this page `, files.length === 1 ? "shows it" : "show them",
+      `${files.join(", ")} in this folder `, files.length === 1 ? "shows it" : "show them",
       " with masks and names."),
     skipped > 0 ? h("p", {}, `${counted(skipped, "sample")} skipped: ${reasons.join("; ")}`) : null,
     gallery.element,
@@ -121,8 +121,8 @@ function photoParts(id, images, seen, pictures) {
   }
   return [
     h("p", {}, `${shown} of ${counted(images, "image")}: `,
-      "extremes (see their tags), one of each of the ",
-      "rarest classes, and some at equal distances. ", `Object sizes: ${seen}.`),
+      "extremes (see their tags), one image of each of the ",
+      "rarest classes, and some at regular intervals. ", `Object sizes: ${seen}.`),
     new Gallery(`${id}-gallery`, pictures).element,
   ];
 }

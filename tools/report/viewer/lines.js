@@ -1,18 +1,18 @@
-// Line charts. A drag zooms, a slider smooths, and arrow keys read values.
+// Line charts. Dragging zooms, a slider sets the smoothing, and arrow keys show values.
 
 import {exactAxis, linearAxis, logAxis, tickText} from "./axis.js";
 import {h, labelled, s} from "./dom.js";
 import {number} from "./format.js";
 
 const HEIGHT = 260, LEFT = 56, RIGHT = 12, TOP = 10, BOTTOM = 40;  // pixels
-const LEAST_DRAG = 8;      // minimum movement of a drag, in pixels
+const LEAST_DRAG = 8;      // minimum length of a drag, in pixels
 const SMOOTHED_FROM = 12;  // minimum number of points for smoothing
 
 /**
  * Creates charts that share their x axis, zoom and smoothing. A chart is {title, x, y, series,
  * zero, log, marks, xRange, yRange, factor}. A series is {name, points, colour, dash, opacity} with
- * points [x, y] by ascending x; y is null if it is not finite. `zero`: unless false, the y axis
- * includes 0; `log`: a logarithmic axis can be selected; `factor`: scale of the shown values.
+ * points [x, y] in order of x; y is null if it is not finite. `zero`: unless false, the y axis
+ * includes 0; `log`: a logarithmic axis can be selected; `factor`: multiplies the shown values.
  */
 export function lineCharts(charts) {
   const drawn = charts.filter((chart) => chart.series.length > 0);
@@ -90,7 +90,7 @@ class LineChart {
 
   about() {
     return this.chart.title +
-        ". Arrow keys read values, plus and minus zoom, Escape shows the whole range.";
+        ". Arrow keys show values, plus and minus zoom, Escape shows the whole range.";
   }
 
   legend() {
@@ -121,7 +121,7 @@ class LineChart {
     this.draw();
   }
 
-  /** Returns the points of a series, smoothed if this is selected. */
+  /** Returns the points of a series, smoothed if smoothing is selected. */
   pointsOf(one) {
     return this.view.smoothing > 0 && !this.chart.xRange ?
         smoothed(one.points, this.view.smoothing) :
@@ -218,7 +218,7 @@ class LineChart {
     return parts;
   }
 
-  /** Draws a line with gaps at values that the axis cannot show; an isolated point is a dot. */
+  /** Draws a line with gaps at values that the axis cannot show; isolated points are dots. */
   curve(one, points, opacity) {
     const {y, px, py} = this.place;
     let path = "", length = 0;
@@ -354,7 +354,7 @@ class LineChart {
 
 function style({colour = 0, dash = 0}) { return `c${colour % 8} d${dash % 4}`; }
 
-/** Returns the exponential moving average, corrected for the bias of its beginning. */
+/** Returns the exponential moving average, corrected for its initial bias. */
 function smoothed(points, weight) {
   let sum = 0, total = 0;
   return points.map(([x, y]) => {

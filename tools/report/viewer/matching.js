@@ -15,11 +15,11 @@ function iou(a, b) {
 }
 
 /**
- * Returns pairs [class of the object, class of the detection] of an image, with BACKGROUND for a
- * missing one, for detections with at least `score`. Detections are matched best first, each to
- * the unmatched object of any class with the highest IoU, at least 0.5; among equal ones, its own
- * class has priority. An unmatched detection is ignored if at least half of its box is in a crowd
- * of its class.
+ * Returns pairs [object class, detection class] for an image's objects and its detections with a
+ * score of at least `score`; BACKGROUND replaces an unmatched object or detection. In descending
+ * order of score, each detection is matched to the unmatched object of any class with the highest
+ * IoU, at least 0.5; if IoUs are equal, the detection's own class has priority. An unmatched
+ * detection is ignored if at least half of its box is in a crowd of its class.
  */
 export function confusions(image, score) {
   const objects = image.truth.filter((one) => !one.crowd).map((one) => ({...one, taken: false}));

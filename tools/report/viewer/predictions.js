@@ -52,8 +52,8 @@ function photoParts({count, pictures}) {
   const shown = pictures.images.length;
   return [
     shown < count ?
-        h("p", {}, `${shown} of ${count} photos, at equal distances, to keep the page below `,
-          "5 MB. The folder has a picture of each photo.") :
+        h("p", {}, `${shown} of ${count} photos, at regular intervals, to keep the page below `,
+          "5 MB. The folder has an image for each photo.") :
         null,
     new Gallery("found", pictures, "photo").element,
   ];
@@ -73,7 +73,7 @@ function videoParts(videos) {
       columns: [
         {name: "video", get: ({name}) => `${name}.mp4`},
         {name: "frames", get: ({frames}) => frames},
-        {name: "objects, in all frames together", words: true, get: said}
+        {name: "objects, summed over all frames", words: true, get: said}
       ]
     }),
     ...videos.filter(({frames}) => frames > 0)

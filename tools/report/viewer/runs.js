@@ -1,4 +1,4 @@
-// One run, or several runs that are compared with the first one (docs/runs.md).
+// One run, or several runs that are compared with the first run (docs/runs.md).
 
 import {classParts, confusionParts, curveParts, differences, errorParts, notes, scoreTiles} from "./analysis.js";
 import {bars, spark} from "./bars.js";
@@ -66,7 +66,7 @@ function scoresOf({scores: {step, weights, detections, boxes, masks, contradicti
       scoreTiles(boxes), masks ? scoreTiles(masks) : null, contradictionText(step, contradiction));
 }
 
-/** Warns if a run logged another AP when it was evaluated. */
+/** Warns if a run logged a different AP when it was evaluated. */
 function contradictionText(step, contradiction) {
   if (!contradiction) return null;
   const {logged, now} = contradiction;
@@ -76,7 +76,7 @@ function contradictionText(step, contradiction) {
       "read then.");
 }
 
-/** Returns the analysis of a run's newest detections, as parts with a title. */
+/** Returns the analysis of a run's newest detections, as parts with titles. */
 function partsOf({scores}, id) {
   const {boxes, masks, pictures} = scores;
   const gallery = new Gallery(id, pictures);
@@ -115,7 +115,7 @@ function metricNames(runs, wanted) {
   return [...new Set(runs.flatMap((run) => Object.keys(run.metrics)))].filter(wanted).sort();
 }
 
-/** Returns for one run a chart with a line per metric; for several, a chart per metric. */
+/** For one run, returns a chart with a line per metric; for several, a chart per metric. */
 function charts(runs, names, like) {
   const there = names.filter((name) => runs.some((run) => run.metrics[name]));
   if (there.length === 0) return [];
@@ -172,7 +172,7 @@ function overTime(runs) {
       ...shown, timeToAccuracy(runs, metric), runs.map((run) => classesOverTime(runs, run)));
 }
 
-/** Shows when fractions of the best AP that all runs reach were first reached. */
+/** Shows when each run first reached fractions of the best AP that all runs reach. */
 function timeToAccuracy(runs, metric) {
   const series =
       runs.map((run) => run.evaluations.filter((one) => one.values[metric] !== undefined));
@@ -207,7 +207,7 @@ function timeToAccuracy(runs, metric) {
       "div", {}, h("h3", {}, "Time to accuracy"),
       soft(
           `First evaluation with at least this ${metric}. Time includes training and evaluation `,
-          "since the start, without pauses between starts of a resumed run."),
+          "since the run began, without pauses before it was resumed."),
       table({columns, rows, style: "narrow"}));
 }
 
@@ -238,7 +238,7 @@ function classesOverTime(runs, run) {
           sort: {column: 1, down: false},
           columns: [
             {name: "class", get: (row) => row.name}, share("AP now", "last"),
-            share("one evaluation before", "before"), {
+            share("previous evaluation", "before"), {
               name: "change",
               get: (row) => row.change,
               show: (value) => (value === null ? "" : change(value, 1))
@@ -265,7 +265,7 @@ function losses(runs) {
       runs.length === 1 ? [lineCharts([...charts(runs, names, like), ...rate, ...norm])] : [
         lineCharts([...charts(runs, ["loss"], like), ...rate]),
         folded(
-            runs, "Single losses and gradient norm",
+            runs, "Individual losses and gradient norm",
             [...charts(runs, names.filter((name) => name !== "loss"), like), ...norm])
       ];
   const bad = runs.map((run) => [run.name, run.metrics.bad_steps?.at(-1)[1] ?? 0])
@@ -340,7 +340,7 @@ function heads(runs) {
 
 // Several runs
 
-/** Shows the final scores of several runs, and differences from the first one. */
+/** Shows the final scores of several runs, and their differences from the first run. */
 function comparison(runs) {
   const verdicts = runs.flatMap(
       (run) =>
@@ -441,7 +441,7 @@ function configurationDifferences(runs) {
       }));
 }
 
-/** Shows values with their sources: the set ones, then the defaults. */
+/** Shows values with their sources: first the values that were set, then the defaults. */
 function values({config}) {
   const isDefault = ([, , from]) => !from || from === "default";
   const recorded = config.some(([, , from]) => from);
@@ -466,7 +466,7 @@ function configuration(runs) {
   const known = runs.filter((run) => run.config.length > 0);
   return section(
       "configuration", "Configuration", runs.length > 1 ? configurationDifferences(runs) : null,
-      known.length === 0 ? h("p", {}, "No configuration in the run's folder.") : null,
+      known.length === 0 ? h("p", {}, "No configuration in the run folder.") : null,
       known.map(
           (run) => (runs.length > 1 ? details(run.name, false, ...values(run)) : values(run))));
 }

@@ -9,7 +9,7 @@ export const TITLES = {
   [TRUTH]: "annotated"
 };
 
-/** Returns an image's shapes of the view's class, and detections with at least its score. */
+/** Returns an image's shapes of the view's class; detections have at least the view's score. */
 export function visible(image, view) {
   const wanted = (one) => view.class === null || one.class === view.class;
   return {
@@ -18,7 +18,7 @@ export function visible(image, view) {
   };
 }
 
-/** Returns true if no detection with enough score matches an object; false if unknown. */
+/** Returns true if no detection with a sufficient score matches the object; false if unknown. */
 export function isMissed(shape, view) {
   return shape.found_at !== undefined && shape.found_at < Math.max(view.score, 1e-9);
 }

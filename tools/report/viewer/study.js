@@ -1,4 +1,4 @@
-// Variants over seeds, from the JSON of `trainer study --json` (docs/study.md).
+// Variants with several seeds, from the JSON of `trainer study --json` (docs/study.md).
 
 import {dots} from "./bars.js";
 import {h, section, verdict} from "./dom.js";
@@ -99,8 +99,8 @@ function differences({differences: rows}) {
         get: (one) => one.bootstrap.p,
         show: (value) => value?.toFixed(3) ?? ""
       },
-      {name: "sd of a seed", get: (one) => one.seeds_sd, show: (value) => percent(value, 2)},
-      {name: "sd of images", get: (one) => one.images_sd, show: (value) => percent(value, 2)},
+      {name: "sd over seeds", get: (one) => one.seeds_sd, show: (value) => percent(value, 2)},
+      {name: "sd over images", get: (one) => one.images_sd, show: (value) => percent(value, 2)},
     ]
   });
 }

@@ -1,4 +1,4 @@
-// Tables that can be sorted by a click, or a key, on the header of a column.
+// Tables that can be sorted by mouse or keyboard with the buttons in their column headers.
 
 import {h} from "./dom.js";
 import {DASH} from "./format.js";
@@ -7,9 +7,9 @@ const FILTERED_FROM = 20;  // minimum number of rows for a search field
 
 /**
  * Creates a table. `columns`: {name, get(row), show(value, row), words}. `get` returns the value
- * to sort by: a number, a text, or null, which is sorted last. `show` returns a text or an
+ * to sort by: a number, a string, or null, which is sorted last. `show` returns a string or an
  * element; the default is the value. Columns with `words` are left-aligned. The first cell of a
- * row is its header. `sort`: initial order {column, down}. `search`: name of the rows, for a field
+ * row is its header. `sort`: initial order {column, down}. `search`: name of the rows in a field
  * that searches their first cells; empty = no field.
  */
 export function table({columns, rows, sort = null, search = "", style = ""}) {
