@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "millrace/base/errors.h"
+#include "millrace/base/text.h"
 
 namespace millrace::cli {
 namespace {

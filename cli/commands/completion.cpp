@@ -57,7 +57,8 @@ struct ShellSyntax {
 /// Returns branches of `case "$command $option"` that print the kind of an option's value, and of
 /// "$command " for the first positional argument.
 std::string kind_cases(const std::vector<CommandDoc>& commands) {
-  constexpr const char* kKinds[] = {"other", "words", "file", "folder", "toml", "setting", "other"};
+  constexpr const char* kKindNames[] = {"other", "words",   "file", "folder",
+                                        "toml",  "setting", "other"};
   std::string cases;
   for (const auto& command : commands) {
     bool has_positional = false;
@@ -68,7 +69,7 @@ std::string kind_cases(const std::vector<CommandDoc>& commands) {
       for (const auto& name : argument.names)
         patterns.push_back(quoted_word(command.path + " " + (argument.is_positional ? "" : name)));
       Words kind = argument.choices;
-      kind.insert(kind.begin(), kKinds[static_cast<std::size_t>(argument.kind)]);
+      kind.insert(kind.begin(), kKindNames[static_cast<std::size_t>(argument.kind)]);
       cases += fmt::format("    {}) echo {} ;;\n", fmt::join(patterns, " | "),
                            quoted_word(fmt::format("{}", fmt::join(kind, " "))));
     }
