@@ -11,6 +11,7 @@
 #include "millrace/models/detector/make_detector.h"
 #include "millrace/trainer/optimizer/optimizer.h"
 #include "tests/parity/training_parts.h"
+#include "tests/support/optimizer_step.h"
 
 namespace millrace::testing {
 namespace {
@@ -117,7 +118,7 @@ Trace train(const GoldenRun& golden, bool nudged) {
       sum = sum.defined() ? sum + loss : loss;
     }
     sum.backward();
-    sgd->step(golden["lr"][step].item<double>());
+    take_step(*sgd, golden["lr"][step].item<double>());
   }
   trace.after = values_of(model.parameters);
   return trace;

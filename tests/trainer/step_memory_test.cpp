@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Takes a step with two images of 100 x 100 pixels in which the process reaches a new memory peak.
-void take_step(StepMemory& memory, std::int64_t number) {
+void reach_peak(StepMemory& memory, std::int64_t number) {
   std::vector<Batch> batches(1);
   batches[0].images.resize(2);
   memory.before_step();
@@ -30,11 +30,11 @@ TEST(StepMemory, WarnsOnceAboutTooLargeBatch) {
   StepMemory memory(
       LargestBatch{.images = 2, .slot = {100'000, 100'000}, .planned = 9, .number = 4}, at::kCPU,
       1);
-  take_step(memory, 1);
+  reach_peak(memory, 1);
   EXPECT_THAT(log.take(), AllOf(HasSubstr("warning"), HasSubstr("step 1"), HasSubstr("batch 4"),
                                 HasSubstr("100000 x 100000"), HasSubstr("data.batch_size"),
                                 HasSubstr("train.passes"), HasSubstr("data.max_side")));
-  take_step(memory, 2);
+  reach_peak(memory, 2);
   EXPECT_THAT(log.take(), IsEmpty());
 }
 
@@ -42,14 +42,14 @@ TEST(StepMemory, AcceptsBatchThatFits) {
   Log log;
   StepMemory memory(LargestBatch{.images = 2, .slot = {101, 100}, .planned = 9, .number = 4},
                     at::kCPU, 1);
-  take_step(memory, 1);
+  reach_peak(memory, 1);
   EXPECT_THAT(log.take(), IsEmpty());
 }
 
 TEST(StepMemory, AcceptsUnknownLargestBatch) {
   Log log;
   StepMemory memory(std::nullopt, at::kCPU, 1);
-  take_step(memory, 1);
+  reach_peak(memory, 1);
   EXPECT_THAT(log.take(), IsEmpty());
 }
 

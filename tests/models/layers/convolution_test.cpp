@@ -20,6 +20,7 @@
 #include "millrace/models/detector/precision.h"
 #include "millrace/models/layers/layers.h"
 #include "millrace/trainer/optimizer/optimizer.h"
+#include "tests/support/optimizer_step.h"
 #include "tests/support/tensors.h"
 
 namespace millrace::testing {
@@ -174,7 +175,7 @@ TEST(ConvNorm, DetectsWithLatestWeights) {
     EXPECT_TRUE(tensors_close(detect(), y.detach(), 1e-6)) << step;
     y.square().sum().backward();
     const auto before = detect();
-    sgd->step(0.01);
+    take_step(*sgd, 0.01);
     EXPECT_FALSE(tensors_close(detect(), before, 1e-4)) << step;
   }
 }
