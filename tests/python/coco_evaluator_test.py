@@ -90,15 +90,15 @@ BOX, LABEL = np.zeros((1, 4)), np.array([3])
     ("given", "error", "words"),
     [
         ((BOX[:, :3], [1.0], LABEL), ValueError, r"boxes: .*\(1, 3\)"),
-        ((BOX, [1.0, 2], LABEL), ValueError, "boxes is 1, .*scores 2"),
-        ((BOX, [1.0], [3, 3]), ValueError, "labels is 2, .*scores 1"),
+        ((BOX, [1.0, 2], LABEL), ValueError, "boxes has 1 .*scores has 2"),
+        ((BOX, [1.0], [3, 3]), ValueError, "labels has 2 .*scores has 1"),
         ((BOX * np.nan, [1.0], LABEL), ValueError, r"boxes\[0, 0\]"),
         ((BOX, [np.nan], LABEL), ValueError, r"scores\[0\] is NaN"),
         ((BOX, [1.0], [1.5]), TypeError, "labels: .*integers"),
         ((BOX.astype(np.float16), [1.0], LABEL), TypeError, "boxes: .*float32"),
         ((None, [1.0], LABEL), ValueError, "no box, mask"),
         ((BOX, [1.0], LABEL, np.zeros((1, 3, 3))), ValueError, "bool or uint8"),
-        ((BOX, [1.0], LABEL, np.zeros((2, 3, 3), bool)), ValueError, "masks is 2"),
+        ((BOX, [1.0], LABEL, np.zeros((2, 3, 3), bool)), ValueError, "masks has 2"),
         ((BOX, [1.0], LABEL, [{"size": [2, 2], "counts": b"1"}]), ValueError, r"masks\[0\]"),
     ],
 )

@@ -47,7 +47,7 @@ def test_batch_contains_padded_images_and_objects(sample: str) -> None:
             assert np.allclose(box, [xs.min(), ys.min(), xs.max() + 1, ys.max() + 1], atol=2)
     assert (batch.number, batch.epoch) == (0, 0)
     assert batch.progress == pytest.approx(4 / 25)
-    with pytest.raises(IndexError, match="image 4 "):
+    with pytest.raises(IndexError, match="image index 4 "):
         batch.bitmaps(4)
 
 

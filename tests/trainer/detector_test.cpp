@@ -60,14 +60,14 @@ class DetectorContract : public ::testing::Test {
     const std::vector<Batch> batches = {batch_};
     EXPECT_THAT([&] { step(batches, {}, 0.1, scale); },
                 ThrowsMessage<Error>(
-                    AllOf(StartsWith("detector 'told' failed in losses: "), HasSubstr(part))));
+                    AllOf(StartsWith("detector 'scripted' failed in losses: "), HasSubstr(part))));
   }
 
   void expect_found_error(std::vector<std::vector<DetectedObject>> found, const std::string& part) {
     model_.found = std::move(found);
     EXPECT_THAT([&] { model_.detect(batch_); },
                 ThrowsMessage<Error>(
-                    AllOf(StartsWith("detector 'told' failed in detect: "), HasSubstr(part))));
+                    AllOf(StartsWith("detector 'scripted' failed in detect: "), HasSubstr(part))));
   }
 
   static DetectedObject object() {
