@@ -12,8 +12,9 @@ namespace millrace {
 
 /// Converts boxes (..., 4) from centre and sides to x1 y1 x2 y2.
 inline at::Tensor to_corners(const at::Tensor& boxes) {
-  const auto centre = boxes.narrow(-1, 0, 2), half = boxes.narrow(-1, 2, 2) * 0.5;
-  return at::cat({centre - half, centre + half}, -1);
+  const auto half = boxes.narrow(-1, 2, 2) * 0.5;
+  // A shared centre would change the order in which gradients are summed, and so their rounding.
+  return at::cat({boxes.narrow(-1, 0, 2) - half, boxes.narrow(-1, 0, 2) + half}, -1);
 }
 inline onnx::Value to_corners(const onnx::Value& boxes) {
   const auto centre = onnx::slice(boxes, -1, 0, 2), half = onnx::slice(boxes, -1, 2, 4) * 0.5;
