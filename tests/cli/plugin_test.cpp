@@ -245,5 +245,12 @@ TEST_F(Plugin, ExampleWritesEachLineOnceAfterKill) {
   EXPECT_EQ(read_text(file), expected);
 }
 
+// A model is data: evaluating one must not run code that its file names.
+TEST_F(Plugin, IsNotLoadedBecauseModelNamesIt) {
+  successful(train_detector(NOISY_PLUGIN, "noisy"));
+  expect_error(trainer({"eval", in_folder("runs/detector-1")}), 2,
+               std::string("--set 'plugins=[\"") + NOISY_PLUGIN);
+}
+
 }  // namespace
 }  // namespace millrace::testing
